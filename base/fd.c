@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * fd.c - see fd.h.
+ */
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void fd_close(int *fd)
+{
+	int saved = errno;
+
+	if (*fd >= 0)
+		(void)close(*fd); /* nothing can be done about it, and it is closed */
+	*fd = -1;
+	errno = saved;
+}
+
+int fd_set_nonblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -errno;
+	return 0;
+}
+
+int fd_clear_cloexec(int fd)
+{
+	int flags = fcntl(fd, F_GETFD);
+
+	if (flags < 0 || fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Reads until end of file or until the buffer is full. */
+static ssize_t read_full(int fd, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	while (len < size) {
+		ssize_t n = read(fd, buf + len, size - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	return (ssize_t)len;
+}
+
+ssize_t fd_read_file_at(int dir_fd, const char *path, char *buf, size_t size)
+{
+	_cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read_full(fd, buf, size);
+	if (n < 0)
+		return n;
+	if ((size_t)n == size)
+		return -EFBIG;
+	buf[n] = '\0';
+	return n;
+}
+
+ssize_t fd_read_whole_at(int dir_fd, const char *path, size_t max, char **ret)
+{
+	_cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_free_ char *buf = NULL;
+	struct stat st;
+	ssize_t n;
+	size_t want;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if (st.st_size < 0 || (uint64_t)st.st_size > max)
+		return -EFBIG;
+
+	/* /sys and fw_cfg files give their size late or not at all: read up to the limit. */
+	want = st.st_size ? (size_t)st.st_size : max;
+	buf = malloc(want + 1);
+	if (!buf)
+		return -ENOMEM;
+	n = read_full(fd, buf, want);
+	if (n < 0)
+		return n;
+	buf[n] = '\0';
+	*ret = ptr_steal(&buf);
+	return n;
+}
+
+int fd_write_file_at(int dir_fd, const char *path, const char *text)
+{
+	_cleanup_close_ int fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC);
+	size_t len = strlen(text);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	/* One write: the kernel parses each write as one whole value. */
+	n = write(fd, text, len);
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EIO;
+}
+
+union fd_control {
+	struct cmsghdr header;
+	char space[CMSG_SPACE(sizeof(int) * FD_PASS_MAX)];
+};
+
+int fd_send(int sock, const int *fds, size_t n, char tag)
+{
+	union fd_control control = { 0 };
+	struct iovec iov = { .iov_base = &tag, .iov_len = 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	if (n > FD_PASS_MAX)
+		return -E2BIG;
+	if (n) {
+		msg.msg_control = control.space;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * n);
+		memcpy(CMSG_DATA(c), fds, sizeof(int) * n);
+	}
+	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+}
+
+int fd_receive(int sock, int fds[static FD_PASS_MAX], size_t *ret_n, char *ret_tag)
+{
+	union fd_control control = { 0 };
+	char tag = 0;
+	struct iovec iov = { .iov_base = &tag, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
+	};
+	ssize_t r = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	size_t n = 0;
+
+	if (r < 0)
+		return -errno;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds, CMSG_DATA(c), n * sizeof(int));
+	}
+	if (r == 0 && n == 0)
+		return -ENODATA;
+	*ret_n = n;
+	*ret_tag = tag;
+	return 0;
+}

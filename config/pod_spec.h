@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pod_spec.h - a pod as it was asked for: checked, defaulted, immutable.
+ *
+ * Owns: everything below it, in one arena; freed by manifest_free() or pod_spec_free().
+ * Called by: pod (launch, status), rootfs takes plain strings out of it.
+ * After a successful parse every rule of Kubernetes' validation that concerns the
+ * fields here holds, so no later code checks them again.
+ */
+#ifndef CONFIG_POD_SPEC_H
+#define CONFIG_POD_SPEC_H
+
+#include "base/arena.h"
+#include "base/util.h"
+
+struct diag;
+
+/* Limits of one document; past them it is refused (DIAG_LIMIT). */
+#define POD_SPEC_FILE_BYTES   (4u << 20)
+#define POD_SPEC_DEPTH        32
+#define POD_SPEC_MEMBERS      128 /* containers and initContainers of one pod, together */
+#define POD_SPEC_MANIFEST_PODS 1024
+
+enum restart_policy { RESTART_ALWAYS, RESTART_ON_FAILURE, RESTART_NEVER };
+enum pull_policy { PULL_ALWAYS, PULL_IF_NOT_PRESENT, PULL_NEVER };
+enum volume_kind { VOLUME_EMPTY_DIR, VOLUME_HOST_PATH };
+enum host_path_type {
+	HOST_PATH_ANY, /* "": no check */
+	HOST_PATH_DIRECTORY_OR_CREATE,
+	HOST_PATH_DIRECTORY,
+	HOST_PATH_FILE_OR_CREATE,
+	HOST_PATH_FILE,
+	HOST_PATH_SOCKET,
+	HOST_PATH_CHAR_DEVICE,
+	HOST_PATH_BLOCK_DEVICE
+};
+
+struct spec_pair { /* labels, annotations */
+	const char *key, *value;
+};
+
+struct spec_env { /* value is not expanded yet: see config/expand.h */
+	const char *name, *value;
+};
+
+struct spec_mount {
+	size_t volume; /* index into pod_spec.volumes */
+	const char *path; /* absolute, normalised: no "..", no "//", no trailing "/" */
+	bool read_only;
+};
+
+struct spec_volume {
+	const char *name;
+	enum volume_kind kind;
+	const char *host_path; /* VOLUME_HOST_PATH: absolute */
+	enum host_path_type host_type;
+	bool memory; /* emptyDir medium Memory; here disk and memory are both under /run */
+};
+
+struct spec_user { /* securityContext; -1 = not set */
+	int64_t uid, gid;
+};
+
+struct container_spec {
+	const char *name;
+	const char *image; /* as written: "busybox", "busybox:1.36", "reg.io/a/b@sha256:..." */
+	enum pull_policy pull;
+	bool init; /* an initContainer */
+
+	const char **command; /* NULL-terminated; NULL = the image's Entrypoint */
+	const char **args;    /* NULL-terminated; NULL = the image's Cmd (unless command) */
+	size_t n_env;
+	struct spec_env *env;
+	const char *working_dir; /* NULL = the image's */
+	bool tty, stdin_open, stdin_once;
+
+	struct spec_user user; /* the pod's securityContext is merged in */
+	bool no_new_privs;     /* allowPrivilegeEscalation: false */
+
+	size_t n_mounts;
+	struct spec_mount *mounts; /* sorted, parents before children */
+};
+
+struct pod_spec {
+	struct arena arena;
+
+	const char *name;      /* DNS subdomain, never NULL in an accepted pod */
+	const char *namespace; /* default "default" */
+	const char *uid;       /* metadata.uid, or NULL: the pod is given one */
+	size_t n_labels, n_annotations;
+	struct spec_pair *labels, *annotations;
+
+	enum restart_policy restart;
+	int64_t grace_seconds; /* terminationGracePeriodSeconds, default 30 */
+	const char *hostname;  /* never NULL: hostname, else the name cut to 63 */
+	bool host_network;
+
+	size_t n_volumes;
+	struct spec_volume *volumes;
+
+	/* initContainers first, in order, then containers, in order. */
+	size_t n_members, n_init;
+	struct container_spec *members;
+};
+
+/* One pod of a document: a spec, or the reasons why there is none. */
+struct manifest_pod {
+	struct pod_spec *spec; /* owned; NULL = refused */
+	char name[254];        /* as far as it could be read; "" = unknown */
+	char namespace[64];
+	size_t first_diag, n_diag; /* its errors in the diag handed to manifest_parse() */
+};
+
+struct manifest {
+	size_t n_pods;
+	struct manifest_pod *pods;
+};
+
+/*
+ * Parses one document: a v1 Pod or a v1 List of them. text need not be NUL-terminated.
+ * Returns 0 when the document could be read as such: pods may still be refused one by
+ * one (spec NULL), because a bad pod must not stop its neighbours. -EINVAL when it is no
+ * document at all (syntax, wrong kind, over a limit), with the reasons in diag; -ENOMEM.
+ * Does no system call. Source of the rules: the Kubernetes v1 API (types.go, validation).
+ */
+int manifest_parse(const char *text, size_t len, struct diag *diag, struct manifest *ret);
+void manifest_free(struct manifest *m); /* frees the specs that were not taken */
+
+void pod_spec_free(struct pod_spec *spec); /* NULL allowed */
+
+const char *restart_policy_name(enum restart_policy p); /* "Always", ... */
+
+/* Value of an annotation, NULL when absent. */
+const char *pod_spec_annotation(const struct pod_spec *spec, const char *key);
+
+#endif

@@ -17,13 +17,14 @@
 #define CHILD_OUTPUT_BYTES 2048 /* the last bytes of stdout and stderr are kept */
 
 struct child {
-	/* Set by the caller before child_start(). */
-	const char *name;      /* for logs: "modprobe" */
-	char *const *argv;     /* program to exec; or NULL and run() is called */
-	int (*run)(void *arg); /* in the child; its return value is the exit code 0..255 */
+	/* Set by the caller between child_init() and child_start(). */
+	const char *name;  /* for logs: "modprobe" */
+	char *const *argv; /* program to exec by its path; or NULL and run() is called */
+	int (*run)(
+		void *arg); /* in the child; its return value is the exit code 0..255 */
 	void *arg;
-	int64_t timeout_ns;
-	int keep_fd; /* >= 0: stays open in the child as descriptor 3 */
+	int64_t timeout_ns; /* > 0 */
+	int keep_fd;	    /* >= 0: stays open in the child as descriptor 3 */
 	void (*done)(struct child *child);
 
 	/* Valid in done(). */
@@ -36,19 +37,27 @@ struct child {
 	int pidfd, out_fd;
 	struct loop_src exit_src, out_src;
 	struct loop_timer deadline;
+	struct list node;
 };
 
-/* "not running": child_running() is false, child_cancel() harmless. */
+/* Zeroes it, keep_fd is -1. "not running": child_running() is false, child_cancel()
+ * harmless. */
 void child_init(struct child *child);
 
-/* 0 or -errno (-EAGAIN, -ENOMEM, -EMFILE); on error done() is not called.
- * The child has its own session, /dev/null as stdin, the pipe as stdout and stderr,
- * default signals, no other descriptors but keep_fd. */
+/* 0 or -errno (-EAGAIN, -ENOMEM, -EMFILE; -EBUSY while it runs); on error done() is not
+ * called. The child has its own session, /dev/null as stdin, the pipe as stdout and
+ * stderr, default signals, no other descriptors but keep_fd. Exit code 127: exec failed;
+ * 126: the descriptors could not be arranged; the output names the errno. run() works in
+ * a copy of PID 1: it may log (to the pipe), but not touch the loop or signal by pid. */
 int child_start(struct loop *loop, struct child *child);
 
 bool child_running(const struct child *child);
 
-/* Sends SIGKILL; done() still comes, with timed_out false. */
+/* Is pid a helper that is not collected yet? Whoever reaps orphans asks this first. */
+bool child_owns(pid_t pid);
+
+/* Sends SIGKILL; done() still comes, with timed_out false unless the deadline was first.
+ */
 void child_cancel(struct child *child);
 
 /* true when it ran to exit code 0 in time. */

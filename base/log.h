@@ -23,8 +23,12 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVEL_MAX };
 
 /* Takes fd (borrowed, made non-blocking) as console; -1 keeps only the ring. */
 void log_open(int console_fd);
-/* Lets the loop drain the backlog when the console becomes writable. */
+/* Lets the loop drain the backlog when the console becomes writable; NULL detaches
+ * (before loop_free()). Without a loop each line tries to write what is left. */
 int log_attach(struct loop *loop);
+/* In a forked child: leaves the parent's console, backlog and loop alone and writes to fd
+ * as it is, blocking or not; -1 for nowhere. child_start() does it for its helpers. */
+void log_enter_child(int fd);
 void log_set_level(enum log_level level);
 bool log_level_parse(const char *name, enum log_level *ret);
 
@@ -37,12 +41,13 @@ void log_at(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* "what: text (stage S, errno E)" of an error that is handled here and now. */
 void log_err(enum log_level level, const char *what, const struct err *e);
 
-/* A raw line (a member's output, the final status) to the console only; a newline is
- * added. Control bytes are replaced, so that a member cannot steer the terminal. */
+/* A raw line (a member's output) to the console only; a newline is added. Control bytes
+ * but tab and what is not UTF-8 become '?', so that a member cannot steer the terminal;
+ * log_at() treats its text the same way. */
 void log_console_line(const char *prefix, const char *text, size_t len);
 
-/* As it is, without replacing anything: the final status line. Waits at most
- * timeout_ms for the console; only for the very last words before power-off. */
+/* The final status line, as it is, behind the backlog. BLOCKS up to timeout_ms for the
+ * console to take and, on a terminal, to transmit it; only for the very last words. */
 void log_final_line(const char *text, int timeout_ms);
 
 /* Copies the newest bytes of the ring, oldest first; returns the length. */

@@ -32,22 +32,21 @@ static struct list running = LIST_INIT(running);
 
 /* ---- in the child ----------------------------------------------------------------- */
 
-static void say(const char *text)
+static void say(int fd, const char *text)
 {
-	/* A reader that is gone is no reason to stop. */
-	if (write(STDERR_FILENO, text, strlen(text)) < 0)
-		return;
+	if (write(fd, text, strlen(text)) < 0)
+		return; /* the exit code still says it */
 }
 
-static _Noreturn void die(int code, const char *what, const char *name)
+static _Noreturn void die(int fd, int code, const char *what, const char *name)
 {
 	const char *why = strerrordesc_np(errno); /* signal-safe, other than strerror() */
 
-	say(what);
-	say(name);
-	say(": ");
-	say(why ? why : "unknown error");
-	say("\n");
+	say(fd, what);
+	say(fd, name);
+	say(fd, ": ");
+	say(fd, why ? why : "unknown error");
+	say(fd, "\n");
 	_exit(code);
 }
 
@@ -93,11 +92,11 @@ static _Noreturn void child_main(const struct child *child, int out_fd)
 	r = arrange_fds(out_fd, child->keep_fd);
 	if (r < 0) {
 		errno = -r;
-		die(EXIT_NO_SETUP, "descriptors of ", child->name);
+		die(out_fd, EXIT_NO_SETUP, "descriptors of ", child->name);
 	}
 	if (child->argv) {
 		execve(child->argv[0], child->argv, environ);
-		die(EXIT_NO_EXEC, "exec ", child->argv[0]);
+		die(STDERR_FILENO, EXIT_NO_EXEC, "exec ", child->argv[0]);
 	}
 	log_enter_child(STDERR_FILENO);
 	_exit(child->run(child->arg));

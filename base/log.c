@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/loop.h"
 #include "base/proc.h"
+#include "base/str.h"
 #include "base/time.h"
 
 #define BACKLOG_BYTES	     16384
@@ -90,25 +91,12 @@ static size_t ring_lines(const struct ring *r)
 
 /* ---- what may reach a terminal ---------------------------------------------------- */
 
-/* The length of the harmless UTF-8 character at s, 0 when there is none: control bytes
- * but tab, C1 controls (U+0080..9F), overlong forms, surrogates, cut sequences. */
-static size_t printable(const unsigned char *s, size_t len)
+/* The length of the character at s, 0 when it must not be shown. */
+static size_t printable(const char *s, size_t len)
 {
-	size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+	size_t n = str_utf8_len(s, len);
 
-	if (s[0] < 0x80)
-		return s[0] == '\t' || (s[0] >= 0x20 && s[0] != 0x7f);
-	if (s[0] < 0xc2 || s[0] > 0xf4 || n > len)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xc2 || s[0] == 0xe0) && s[1] < 0xa0)
-		return 0;
-	if ((s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf0 && s[1] < 0x90) ||
-	    (s[0] == 0xf4 && s[1] >= 0x90))
-		return 0;
-	return n;
+	return *s != '\t' && str_is_control(s, n) ? 0 : n;
 }
 
 /* Copies whole characters while they fit, a '?' for each byte that is none. */
@@ -118,7 +106,7 @@ static size_t sanitise(char *dst, size_t size, const char *src, size_t len,
 	size_t in = 0, out = 0;
 
 	while (in < len) {
-		size_t n = printable((const unsigned char *)src + in, len - in);
+		size_t n = printable(src + in, len - in);
 
 		if (out + MAX(n, (size_t)1) > size)
 			break;

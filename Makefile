@@ -53,6 +53,7 @@ SRC_base := \
 	base/log.c \
 	base/loop.c \
 	base/proc.c \
+	base/step.c \
 	base/str.c \
 	base/time.c \
 	#

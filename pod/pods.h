@@ -23,6 +23,7 @@ struct manifest_pod;
 struct pod;
 struct pod_spec;
 
+#define PODS_WATCH_BUCKETS 256
 #define PODS_MAX 4096 /* pods on one machine; one more is refused with -ENOSPC */
 
 /* Called from the loop; must not call back into pods but to read. */
@@ -45,6 +46,8 @@ struct pods {
 	int cgroup_fd; /* the "pods" group */
 	int inotify_fd;
 	struct loop_src inotify_src;
+	struct list watches[PODS_WATCH_BUCKETS]; /* struct member, by inotify's wd */
+	size_t n_timers;                         /* reserved in the loop */
 	bool user_ns;
 	bool stopping; /* pods_stop_all() was called: nothing starts any more */
 	uint64_t created;

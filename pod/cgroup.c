@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cgroup.c - see cgroup.h. Source of the rules: Documentation/admin-guide/cgroup-v2.rst.
+ */
+#include "pod/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+
+static int file_path(char *buf, size_t size, const char *dir, const char *file)
+{
+	int n = snprintf(buf, size, "%s/%s", dir, file);
+
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+static ssize_t group_read(int dir_fd, const char *path, const char *file, char *buf,
+			  size_t size)
+{
+	char name[CGROUP_PATH_BYTES + 64];
+	int r = file_path(name, sizeof(name), path, file);
+
+	return r < 0 ? r : fd_read_file_at(dir_fd, name, buf, size);
+}
+
+static int group_write(int dir_fd, const char *path, const char *file, const char *text)
+{
+	char name[CGROUP_PATH_BYTES + 64];
+	int r = file_path(name, sizeof(name), path, file);
+
+	return r < 0 ? r : fd_write_file_at(dir_fd, name, text);
+}
+
+/* Value of "key N" in a flat-keyed file; false when the key is absent. */
+static bool flat_key(const char *text, const char *key, uint64_t *ret)
+{
+	size_t len = strlen(key);
+
+	for (const char *line = text; line && *line;) {
+		if (!strncmp(line, key, len) && line[len] == ' ') {
+			*ret = strtoull(line + len + 1, NULL, 10);
+			return true;
+		}
+		line = strchr(line, '\n');
+		if (line)
+			line++;
+	}
+	return false;
+}
+
+/* Enables below path what path itself was given. One write a controller: a single
+ * refused one (cpu while real-time tasks run, say) must not take the others with it. */
+static void enable_controllers(int dir_fd, const char *path)
+{
+	char have[512], now[512], *save = NULL;
+
+	if (group_read(dir_fd, path, "cgroup.controllers", have, sizeof(have)) < 0)
+		return;
+	for (char *name = strtok_r(have, " \n", &save); name;
+	     name = strtok_r(NULL, " \n", &save)) {
+		char text[64];
+		int r;
+
+		(void)snprintf(text, sizeof(text), "+%s", name);
+		r = group_write(dir_fd, path, "cgroup.subtree_control", text);
+		if (r < 0)
+			log_warn("cgroup: controller %s is not available below %s: %s",
+				 name, path, strerror(-r));
+	}
+	/* Reading back is the proof (T43); a difference was named above. */
+	if (group_read(dir_fd, path, "cgroup.subtree_control", now, sizeof(now)) >= 0)
+		log_debug("cgroup: below %s: %s", path, now);
+}
+
+static int make_dir(int dir_fd, const char *path)
+{
+	if (mkdirat(dir_fd, path, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
+static void sweep(int pods_fd)
+{
+	_cleanup_close_ int fd = openat(pods_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *d;
+
+	if (!dir)
+		return;
+	fd = -1; /* the stream owns it now */
+	while ((d = readdir(dir))) {
+		if (d->d_type != DT_DIR || d->d_name[0] == '.')
+			continue;
+		(void)cgroup_kill(pods_fd, d->d_name); /* rmdir tells whether it helped */
+		if (cgroup_remove(pods_fd, d->d_name) < 0)
+			log_warn("cgroup: left over group pods/%s is still busy",
+				 d->d_name);
+	}
+	(void)closedir(dir);
+}
+
+int cgroup_setup(int *ret_fd, struct err *e)
+{
+	_cleanup_close_ int root =
+		open(CGROUP_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int pods = -1;
+	int r;
+
+	if (root < 0)
+		return err_set(e, STAGE_CGROUP, errno, "open %s", CGROUP_ROOT);
+	r = make_dir(root, "init");
+	if (r == 0)
+		r = fd_write_file_at(root, "init/cgroup.procs", "0");
+	if (r < 0)
+		return err_set(e, STAGE_CGROUP, -r, "move PID 1 into " CGROUP_ROOT "/init");
+	enable_controllers(root, ".");
+	r = make_dir(root, "pods");
+	if (r < 0)
+		return err_set(e, STAGE_CGROUP, -r, "mkdir " CGROUP_ROOT "/pods");
+	enable_controllers(root, "pods");
+	pods = openat(root, "pods", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (pods < 0)
+		return err_set(e, STAGE_CGROUP, errno, "open " CGROUP_ROOT "/pods");
+	sweep(pods);
+	*ret_fd = fd_steal(&pods);
+	return 0;
+}
+
+int cgroup_make_pod(int pods_fd, const char *path, struct err *e)
+{
+	int r = make_dir(pods_fd, path);
+
+	if (r < 0)
+		return err_set(e, STAGE_CGROUP, -r, "mkdir cgroup %s", path);
+	enable_controllers(pods_fd, path);
+	return 0;
+}
+
+int cgroup_make_leaf(int pods_fd, const char *path, struct err *e)
+{
+	char text[256];
+	uint64_t frozen = 0;
+	int r = make_dir(pods_fd, path);
+
+	if (r < 0)
+		return err_set(e, STAGE_CGROUP, -r, "mkdir cgroup %s", path);
+	if (group_read(pods_fd, path, "cgroup.events", text, sizeof(text)) > 0 &&
+	    flat_key(text, "frozen", &frozen) && frozen)
+		return err_setx(e, STAGE_CGROUP, EAGAIN, "cgroup %s is frozen", path);
+	return 0;
+}
+
+int cgroup_kill(int pods_fd, const char *path)
+{
+	return group_write(pods_fd, path, "cgroup.kill", "1");
+}
+
+int cgroup_populated(int pods_fd, const char *path)
+{
+	char text[256];
+	uint64_t populated = 0;
+	ssize_t n = group_read(pods_fd, path, "cgroup.events", text, sizeof(text));
+
+	if (n == -ENOENT || n == -ENODEV)
+		return 0;
+	if (n < 0)
+		return (int)n;
+	return flat_key(text, "populated", &populated) ? populated != 0 : -EIO;
+}
+
+uint64_t cgroup_oom_kills(int pods_fd, const char *path)
+{
+	char text[512];
+	uint64_t kills = 0;
+
+	/* oom_kill, not oom: the latter counts allocations that failed (T28). */
+	if (group_read(pods_fd, path, "memory.events", text, sizeof(text)) > 0)
+		(void)flat_key(text, "oom_kill", &kills);
+	return kills;
+}
+
+/* Depth of what a member may have made below its leaf; more is left to the kernel. */
+#define CGROUP_DEPTH_MAX 16
+
+static int remove_below(int dir_fd, const char *name, int depth)
+{
+	_cleanup_close_ int fd = -1;
+	DIR *dir;
+	struct dirent *d;
+
+	if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EBUSY || depth == 0)
+		return -errno;
+	/* Busy may mean "has children": a member with cgroup rights makes groups too. */
+	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir)
+		return -errno;
+	while ((d = readdir(dir)))
+		if (d->d_type == DT_DIR && d->d_name[0] != '.')
+			(void)remove_below(fd, d->d_name, depth - 1); /* rmdir below judges */
+	fd = -1;
+	(void)closedir(dir);
+	return unlinkat(dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int cgroup_remove(int pods_fd, const char *path)
+{
+	return remove_below(pods_fd, path, CGROUP_DEPTH_MAX);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * launch.h - from a container's spec to a running process.
+ *
+ * Two halves. launch_plan_new() runs in PID 1, once a member: it finds the image, resolves
+ * user, environment, command and mounts into one arena. launch_start() clones; the child
+ * (launch_child.c) only makes system calls on what the plan holds.
+ * Called by: pod/member.c. Does not block but for reading the image's small files once.
+ */
+#ifndef POD_LAUNCH_H
+#define POD_LAUNCH_H
+
+#include "base/arena.h"
+#include "base/step.h"
+#include "config/user_db.h"
+#include "pod/member_log.h"
+#include "rootfs/member_root.h"
+
+struct member;
+
+struct launch_plan {
+	struct arena arena;
+	const char *const *argv; /* NULL-terminated */
+	const char *const *envp;
+	const char *const *paths; /* what to exec, first to last: argv[0] along PATH */
+	const char *working_dir;  /* absolute, in the member */
+	struct user_ids user;
+	uint64_t caps;
+	bool no_new_privs;
+	bool tty;
+	struct member_root root;
+	int stop_signal;
+};
+
+/* 0 or -errno with e, and *ret_reason (static) as Kubernetes names it in state.waiting:
+ * InvalidImageName, ErrImageNeverPull, ErrImagePull, ImageInspectError,
+ * CreateContainerError. */
+int launch_plan_new(struct member *m, struct launch_plan **ret, const char **ret_reason,
+		    struct err *e);
+void launch_plan_free(struct launch_plan *plan);
+
+/* Clones the member into its group. On success the member has pidfd, start_fd, stdin_fd
+ * and pid; on failure nothing is left. 0 or -errno with e. */
+int launch_start(struct member *m, const struct log_ends *ends, struct err *e);
+
+/* ---- the child's side ---- */
+
+struct launch_child {
+	const struct launch_plan *plan;
+	int uts_fd, ipc_fd, net_fd; /* -1 = stay */
+	int stdin_fd;               /* -1 = /dev/null of the member */
+	struct log_ends ends;
+	int report_fd; /* start pipe, close-on-exec */
+};
+
+/* Does not return: execs, or reports the step that failed and exits with 126, 127 (as a
+ * shell for exec) or 128. */
+_Noreturn void launch_child_main(const struct launch_child *c);
+
+#endif

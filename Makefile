@@ -50,6 +50,7 @@ SRC_base := \
 	base/child.c \
 	base/err.c \
 	base/fd.c \
+	base/known.c \
 	base/log.c \
 	base/loop.c \
 	base/proc.c \

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/known.h"
+
 int proc_exit_code(const struct proc_exit *e)
 {
 	return e->by_signal ? 128 + e->status : e->status;
@@ -37,8 +39,10 @@ pid_t proc_clone(uint64_t flags, int cgroup_fd, int *ret_pidfd)
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid < 0)
 		return -errno;
-	if (pid > 0)
+	if (pid > 0) {
+		known_add((pid_t)pid);
 		*ret_pidfd = pidfd;
+	}
 	return (pid_t)pid;
 }
 
@@ -86,7 +90,11 @@ int proc_peek(int pidfd, struct proc_exit *ret)
 
 int proc_collect(int pidfd, struct proc_exit *ret, struct rusage *usage)
 {
-	return wait_pidfd(pidfd, 0, ret, usage);
+	int r = wait_pidfd(pidfd, 0, ret, usage);
+
+	if (r == 0)
+		known_remove(ret->pid);
+	return r;
 }
 
 pid_t proc_peek_any(void)

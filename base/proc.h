@@ -27,7 +27,9 @@ int proc_exit_code(const struct proc_exit *e);
 /* clone3(2) without CLONE_VM (a fork) that returns twice: 0 in the child, the pid in the
  * parent with *ret_pidfd owned by the caller. flags: CLONE_NEW*; cgroup_fd >= 0 adds
  * CLONE_INTO_CGROUP. -errno: -EAGAIN (pids.max, RLIMIT_NPROC), -ENOMEM, -EBUSY (a
- * domain group with controllers enabled below), -ENOSPC (namespace limit). */
+ * domain group with controllers enabled below), -ENOSPC (namespace limit).
+ * The child is known (base/known.h) until proc_collect() took its exit: its owner must
+ * collect it, nobody else will. */
 pid_t proc_clone(uint64_t flags, int cgroup_fd, int *ret_pidfd);
 
 /* In a fresh child, before anything else: default dispositions for every signal, empty

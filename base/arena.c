@@ -34,20 +34,29 @@ void arena_free(struct arena *a)
 	a->used_bytes = 0;
 }
 
+/* The new block becomes the one that small requests are served from, unless it was made
+ * for a single large one: then what is left of the current block stays in use. */
 static struct arena_block *arena_grow(struct arena *a, size_t need)
 {
-	size_t size = a->blocks ? MIN(a->blocks->size * 2, (size_t)ARENA_BLOCK_BYTES) :
-				  (size_t)ARENA_FIRST_BYTES;
+	size_t size = a->blocks ? MIN(a->blocks->size * 2, (size_t)ARENA_BLOCK_BYTES)
+				: (size_t)ARENA_FIRST_BYTES;
 	struct arena_block *b;
 
 	size = MAX(size, need);
+	if (size > SIZE_MAX - sizeof(*b))
+		return NULL;
 	b = malloc(sizeof(*b) + size);
 	if (!b)
 		return NULL;
-	b->next = a->blocks;
 	b->used = 0;
 	b->size = size;
-	a->blocks = b;
+	if (a->blocks && size == need) {
+		b->next = a->blocks->next;
+		a->blocks->next = b;
+	} else {
+		b->next = a->blocks;
+		a->blocks = b;
+	}
 	return b;
 }
 
@@ -57,9 +66,11 @@ void *arena_alloc(struct arena *a, size_t size)
 	const size_t align = alignof(max_align_t);
 	void *p;
 
+	if (__builtin_add_overflow(MAX(size, (size_t)1), align - 1, &size))
+		return NULL;
+	size -= size % align;
 	if (size > a->limit_bytes || a->used_bytes > a->limit_bytes - size)
 		return NULL;
-	size = (MAX(size, (size_t)1) + align - 1) / align * align;
 	if (!b || b->size - b->used < size)
 		b = arena_grow(a, size);
 	if (!b)
@@ -81,8 +92,10 @@ void *arena_array(struct arena *a, size_t n, size_t size)
 
 char *arena_strndup(struct arena *a, const char *s, size_t len)
 {
-	char *p = arena_alloc(a, len + 1);
+	char *p;
 
+	len = strnlen(s, len);
+	p = arena_alloc(a, len + 1);
 	return p ? memcpy(p, s, len) : NULL;
 }
 

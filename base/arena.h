@@ -26,6 +26,7 @@ void arena_free(struct arena *a); /* a zeroed or freed arena is fine */
 void *arena_alloc(struct arena *a, size_t size);
 void *arena_array(struct arena *a, size_t n, size_t size); /* NULL on overflow too */
 
+/* Copies; strndup ends at a NUL before len, too. NULL as above. */
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t len);
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -38,6 +38,7 @@ static void err_fill(struct err *e, enum stage stage, int code, bool with_errno,
 
 	e->code = code;
 	e->stage = stage;
+	e->text[0] = '\0'; /* a format that fails leaves what it likes */
 	n = vsnprintf(e->text, sizeof(e->text), fmt, ap);
 	if (with_errno && code && n >= 0 && (size_t)n < sizeof(e->text))
 		(void)snprintf(e->text + n, sizeof(e->text) - (size_t)n, ": %s",

@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A fifo or a terminal under the expected name neither hangs nor adopts the caller. */
+#define READ_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
 void fd_close(int *fd)
 {
 	int saved = errno;
@@ -60,7 +63,8 @@ static ssize_t read_full(int fd, char *buf, size_t size)
 
 ssize_t fd_read_file_at(int dir_fd, const char *path, char *buf, size_t size)
 {
-	_cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_close_
+	int fd = openat(dir_fd, path, READ_FLAGS);
 	ssize_t n;
 
 	if (fd < 0)
@@ -76,8 +80,10 @@ ssize_t fd_read_file_at(int dir_fd, const char *path, char *buf, size_t size)
 
 ssize_t fd_read_whole_at(int dir_fd, const char *path, size_t max, char **ret)
 {
-	_cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	_cleanup_free_ char *buf = NULL;
+	_cleanup_close_
+	int fd = openat(dir_fd, path, READ_FLAGS);
+	_cleanup_free_
+	char *buf = NULL;
 	struct stat st;
 	ssize_t n;
 	size_t want;
@@ -89,22 +95,32 @@ ssize_t fd_read_whole_at(int dir_fd, const char *path, size_t max, char **ret)
 	if (st.st_size < 0 || (uint64_t)st.st_size > max)
 		return -EFBIG;
 
-	/* /sys and fw_cfg files give their size late or not at all: read up to the limit. */
+	/* Files of /proc have no size: all that the limit allows is tried, and untouched
+	 * memory costs nothing. One byte more tells a file that is longer. */
 	want = st.st_size ? (size_t)st.st_size : max;
 	buf = malloc(want + 1);
 	if (!buf)
 		return -ENOMEM;
-	n = read_full(fd, buf, want);
+	n = read_full(fd, buf, want + 1);
 	if (n < 0)
 		return n;
+	if ((size_t)n > want)
+		return want == max ? -EFBIG : -EBUSY;
 	buf[n] = '\0';
+	if ((size_t)n < want / 2) {
+		char *smaller = realloc(buf, (size_t)n + 1);
+
+		if (smaller)
+			buf = smaller;
+	}
 	*ret = ptr_steal(&buf);
 	return n;
 }
 
 int fd_write_file_at(int dir_fd, const char *path, const char *text)
 {
-	_cleanup_close_ int fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC);
+	_cleanup_close_
+	int fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	size_t len = strlen(text);
 	ssize_t n;
 
@@ -128,6 +144,7 @@ int fd_send(int sock, const int *fds, size_t n, char tag)
 	struct iovec iov = { .iov_base = &tag, .iov_len = 1 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *c;
+	ssize_t r;
 
 	if (n > FD_PASS_MAX)
 		return -E2BIG;
@@ -140,7 +157,10 @@ int fd_send(int sock, const int *fds, size_t n, char tag)
 		c->cmsg_len = CMSG_LEN(sizeof(int) * n);
 		memcpy(CMSG_DATA(c), fds, sizeof(int) * n);
 	}
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+	do {
+		r = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	} while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : 0;
 }
 
 int fd_receive(int sock, int fds[static FD_PASS_MAX], size_t *ret_n, char *ret_tag)
@@ -154,16 +174,25 @@ int fd_receive(int sock, int fds[static FD_PASS_MAX], size_t *ret_n, char *ret_t
 		.msg_control = control.space,
 		.msg_controllen = sizeof(control.space),
 	};
-	ssize_t r = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	size_t n = 0;
+	ssize_t r;
 
+	do {
+		r = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	} while (r < 0 && errno == EINTR);
 	if (r < 0)
 		return -errno;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		/* The kernel makes one such header, and the space bounds it. */
+		n = MIN((c->cmsg_len - CMSG_LEN(0)) / sizeof(int), (size_t)FD_PASS_MAX);
 		memcpy(fds, CMSG_DATA(c), n * sizeof(int));
+	}
+	if (msg.msg_flags & MSG_CTRUNC) {
+		while (n)
+			fd_close(&fds[--n]);
+		return -EMSGSIZE;
 	}
 	if (r == 0 && n == 0)
 		return -ENODATA;

@@ -40,18 +40,21 @@ ssize_t fd_read_file_at(int dir_fd, const char *path, char *buf, size_t size);
 
 /* Reads a whole regular file of at most max bytes into a fresh NUL-terminated buffer
  * (caller frees). Opens with O_NONBLOCK, so that a fifo cannot hang the caller, and
- * refuses what is not a regular file with -EINVAL. -EFBIG when longer. */
+ * refuses what is not a regular file with -EINVAL. -EFBIG when longer, -EBUSY when it
+ * grew meanwhile. */
 ssize_t fd_read_whole_at(int dir_fd, const char *path, size_t max, char **ret);
 
 /* Writes text in a single write(2) to an existing file (cgroup, sysctl). 0 or -errno. */
 int fd_write_file_at(int dir_fd, const char *path, const char *text);
 
-/* Passes n (<= FD_PASS_MAX) descriptors with one data byte over a unix socket. 0 or -errno. */
+/* Passes n (<= FD_PASS_MAX) descriptors with one data byte over a unix socket. 0 or
+ * -errno. */
 #define FD_PASS_MAX 8
 int fd_send(int sock, const int *fds, size_t n, char tag);
 
 /* Receives up to FD_PASS_MAX descriptors, close-on-exec. *ret_n is their number.
- * 0, -errno; -ENODATA on end of file. Received descriptors are owned by the caller. */
+ * 0, -errno; -ENODATA on end of file; -EMSGSIZE when some did not arrive (too many, or
+ * RLIMIT_NOFILE), the others are closed then. Else they are owned by the caller. */
 int fd_receive(int sock, int fds[static FD_PASS_MAX], size_t *ret_n, char *ret_tag);
 
 #endif

@@ -10,9 +10,9 @@
 
 #include "base/util.h"
 
-#define NSEC_PER_SEC  1000000000LL
-#define NSEC_PER_MSEC 1000000LL
-#define TIME_NEVER    INT64_MAX
+#define NSEC_PER_SEC   1000000000LL
+#define NSEC_PER_MSEC  1000000LL
+#define TIME_NEVER     INT64_MAX
 
 /* RFC 3339 in UTC with nanoseconds: "2024-01-02T03:04:05.123456789Z" and the NUL. */
 #define TIME_TEXT_SIZE 31
@@ -26,7 +26,9 @@ int64_t time_wall_ns(void);
 /* now + delta, held at TIME_NEVER instead of overflowing; delta must be >= 0. */
 int64_t time_add(int64_t now_ns, int64_t delta_ns);
 
-/* wall_ns as RFC 3339 with 9 digits of fraction, as the CRI log format has it. */
+/* Times before 1970 are shown as 1970, which is where a machine without a clock begins.
+ *
+ * wall_ns as RFC 3339 with 9 digits of fraction, as the CRI log format has it. */
 void time_text_nano(int64_t wall_ns, char text[static TIME_TEXT_SIZE]);
 
 /* wall_ns as RFC 3339 with whole seconds, as metav1.Time has it. */

@@ -50,6 +50,7 @@ SRC_base := \
 	base/child.c \
 	base/err.c \
 	base/fd.c \
+	base/journal.c \
 	base/known.c \
 	base/log.c \
 	base/loop.c \
@@ -85,6 +86,17 @@ SRC_podctl := \
 
 # Unit tests: tests/unit/ROOM_NOUN.c is linked with ROOM and what lies below it.
 UNIT_TESTS := \
+	tests/unit/base_arena.c \
+	tests/unit/base_buf.c \
+	tests/unit/base_child.c \
+	tests/unit/base_err.c \
+	tests/unit/base_fd.c \
+	tests/unit/base_journal.c \
+	tests/unit/base_log.c \
+	tests/unit/base_loop.c \
+	tests/unit/base_proc.c \
+	tests/unit/base_str.c \
+	tests/unit/base_time.c \
 	#
 
 # ---- rooms: the linker sees the same arrows as the design -----------------------------

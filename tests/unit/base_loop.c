@@ -1,0 +1,769 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * base_loop.c - the event loop: order, removal, parking, timers, faults.
+ *
+ * Replaces epoll_wait, epoll_ctl and timerfd_settime by counting versions that can fail.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/loop.h"
+#include "base/time.h"
+
+static int settime_calls;
+static bool settime_disarmed;
+static int wait_errno, ctl_errno; /* the next call fails with it */
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *new_value,
+		    struct itimerspec *old_value)
+{
+	settime_calls++;
+	settime_disarmed = !new_value->it_value.tv_sec && !new_value->it_value.tv_nsec;
+	return (int)syscall(SYS_timerfd_settime, fd, flags, new_value, old_value);
+}
+
+int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
+{
+	if (wait_errno) {
+		errno = wait_errno;
+		wait_errno = 0;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_pwait, fd, events, max, timeout, NULL, 8);
+}
+
+int epoll_ctl(int fd, int op, int target, struct epoll_event *event)
+{
+	if (ctl_errno) {
+		errno = ctl_errno;
+		ctl_errno = 0;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, fd, op, target, event);
+}
+
+#define MS NSEC_PER_MSEC
+
+static int trace[1024];
+static size_t traced;
+
+static void trace_add(int what)
+{
+	assert_true(traced < ARRAY_SIZE(trace));
+	trace[traced++] = what;
+}
+
+static void assert_trace(const int *want, size_t n)
+{
+	assert_int_equal(traced, n);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(trace[i], want[i]);
+	traced = 0;
+}
+
+#define ASSERT_TRACE(...)                                   \
+	do {                                                \
+		static const int want_[] = { __VA_ARGS__ }; \
+		assert_trace(want_, ARRAY_SIZE(want_));     \
+	} while (0)
+
+/* A source on an eventfd that notes its number and then does what the test wants. */
+struct probe {
+	struct loop_src src;
+	int fd, number;
+	uint32_t events;
+	void (*action)(struct probe *probe);
+	struct probe *other;
+	struct loop_garbage garbage;
+};
+
+static void probe_event(struct loop_src *src, uint32_t events)
+{
+	struct probe *p = container_of(src, struct probe, src);
+
+	trace_add(p->number);
+	p->events = events;
+	if (p->action)
+		p->action(p);
+}
+
+static void probe_signal(struct probe *p)
+{
+	assert_int_equal(eventfd_write(p->fd, 1), 0);
+}
+
+static void probe_quiet(struct probe *p)
+{
+	eventfd_t ignored;
+
+	(void)eventfd_read(p->fd, &ignored);
+}
+
+static void free_probe(struct loop_garbage *garbage)
+{
+	struct probe *p = container_of(garbage, struct probe, garbage);
+
+	trace_add(99);
+	fd_close(&p->fd);
+	free(p);
+}
+
+static void probe_open(struct loop *loop, struct probe *p, int number,
+		       enum loop_prio prio)
+{
+	*p = (struct probe){ .number = number,
+			     .action = probe_quiet,
+			     .garbage.fn = free_probe };
+	p->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(p->fd >= 0);
+	assert_int_equal(loop_src_add(loop, &p->src, p->fd, EPOLLIN, prio, probe_event),
+			 0);
+}
+
+static void probe_close(struct probe *p)
+{
+	loop_src_remove(&p->src);
+	fd_close(&p->fd);
+}
+
+struct tick {
+	struct loop_timer timer;
+	int number;
+	void (*action)(struct tick *tick);
+	struct tick *other;
+	struct loop *loop;
+};
+
+static void tick_event(struct loop_timer *timer)
+{
+	struct tick *t = container_of(timer, struct tick, timer);
+
+	assert_null(timer->loop);
+	trace_add(t->number);
+	if (t->action)
+		t->action(t);
+}
+
+static void tick_set(struct loop *loop, struct tick *t, int number, int64_t at_ns)
+{
+	*t = (struct tick){ .number = number, .loop = loop, .timer.fn = tick_event };
+	assert_int_equal(loop_timer_set(loop, &t->timer, at_ns), 0);
+}
+
+static int setup(void **state)
+{
+	struct loop *loop;
+
+	traced = 0;
+	settime_calls = 0;
+	wait_errno = ctl_errno = 0;
+	if (loop_init(&loop) < 0)
+		return -1;
+	*state = loop;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	loop_free(*state);
+	return 0;
+}
+
+/* ---- order ------------------------------------------------------------------------ */
+
+static void runs_in_priority_order_with_timers_in_their_place(void **state)
+{
+	struct loop *loop = *state;
+	struct probe p[LOOP_PRIO_MAX];
+	struct tick t;
+
+	for (int i = LOOP_PRIO_MAX - 1; i >= 0; i--) {
+		probe_open(loop, &p[i], i, (enum loop_prio)i);
+		probe_signal(&p[i]);
+	}
+	tick_set(loop, &t, 100, time_boot_ns() - 1);
+	assert_int_equal(loop_turn(loop, -1), LOOP_PRIO_MAX + 1);
+	ASSERT_TRACE(LOOP_START, LOOP_LOG, LOOP_EXIT, LOOP_CGROUP, LOOP_KERNEL, 100,
+		     LOOP_TIMER, LOOP_CONTROL, LOOP_BACKGROUND);
+	for (int i = 0; i < LOOP_PRIO_MAX; i++)
+		probe_close(&p[i]);
+}
+
+/* An exit must not overtake a log line that was ready before, however many there are. */
+static void sorts_all_that_is_ready_not_only_one_batch(void **state)
+{
+	enum { LOGS = 600 };
+	struct loop *loop = *state;
+	static struct probe log[LOGS], end;
+
+	probe_open(loop, &end, 1, LOOP_EXIT);
+	probe_signal(&end);
+	for (int i = 0; i < LOGS; i++) {
+		probe_open(loop, &log[i], 0, LOOP_LOG);
+		probe_signal(&log[i]);
+	}
+	assert_int_equal(loop_turn(loop, -1), LOGS + 1);
+	assert_int_equal(traced, LOGS + 1);
+	for (int i = 0; i < LOGS; i++)
+		assert_int_equal(trace[i], 0);
+	assert_int_equal(trace[LOGS], 1);
+	for (int i = 0; i < LOGS; i++)
+		probe_close(&log[i]);
+	probe_close(&end);
+}
+
+static void high_priority_comes_again_before_low(void **state)
+{
+	struct loop *loop = *state;
+	struct probe busy, quiet;
+
+	probe_open(loop, &busy, 1, LOOP_BACKGROUND);
+	probe_open(loop, &quiet, 2, LOOP_START);
+	busy.action = NULL; /* stays readable */
+	probe_signal(&busy);
+	loop_turn(loop, -1);
+	probe_signal(&quiet);
+	loop_turn(loop, -1);
+	ASSERT_TRACE(1, 2, 1);
+	probe_close(&busy);
+	probe_close(&quiet);
+}
+
+/* ---- changes in callbacks --------------------------------------------------------- */
+
+static void remove_other(struct probe *p)
+{
+	loop_src_remove(&p->other->src);
+	probe_quiet(p);
+}
+
+static void removed_source_is_not_called_though_pending(void **state)
+{
+	struct loop *loop = *state;
+	struct probe first, second;
+
+	probe_open(loop, &first, 1, LOOP_START);
+	probe_open(loop, &second, 2, LOOP_LOG);
+	first.action = remove_other;
+	first.other = &second;
+	probe_signal(&first);
+	probe_signal(&second);
+	assert_int_equal(loop_turn(loop, -1), 1);
+	assert_int_equal(loop_turn(loop, 0), 0);
+	ASSERT_TRACE(1);
+	loop_src_remove(&second.src); /* twice is harmless */
+	probe_close(&first);
+	probe_close(&second);
+}
+
+static void replace_other(struct probe *p)
+{
+	struct probe *o = p->other;
+	struct loop *loop = o->src.loop;
+
+	probe_quiet(p);
+	probe_close(o);
+	probe_open(loop, o, 3, LOOP_LOG);
+}
+
+static void stale_event_does_not_reach_the_successor(void **state)
+{
+	struct loop *loop = *state;
+	struct probe first, second;
+
+	probe_open(loop, &first, 1, LOOP_START);
+	probe_open(loop, &second, 2, LOOP_LOG);
+	first.action = replace_other;
+	first.other = &second;
+	probe_signal(&first);
+	probe_signal(&second);
+	assert_int_equal(loop_turn(loop, -1), 1);
+	assert_int_equal(loop_turn(loop, 0), 0);
+	ASSERT_TRACE(1);
+	probe_close(&first);
+	probe_close(&second);
+}
+
+static void park_other(struct probe *p)
+{
+	probe_quiet(p);
+	assert_int_equal(loop_src_set(&p->other->src, 0), 0);
+}
+
+static void want_less_of_other(struct probe *p)
+{
+	probe_quiet(p);
+	assert_int_equal(loop_src_set(&p->other->src, EPOLLPRI), 0);
+}
+
+static void pending_event_follows_the_interest(void **state)
+{
+	struct loop *loop = *state;
+	struct probe first, second;
+
+	probe_open(loop, &first, 1, LOOP_START);
+	probe_open(loop, &second, 2, LOOP_LOG);
+	first.other = &second;
+	first.action = park_other;
+	probe_signal(&first);
+	probe_signal(&second);
+	assert_int_equal(loop_turn(loop, -1), 1);
+	assert_int_equal(loop_turn(loop, 0), 0);
+	ASSERT_TRACE(1);
+
+	assert_int_equal(loop_src_set(&second.src, EPOLLIN), 0);
+	first.action = want_less_of_other;
+	probe_signal(&first);
+	assert_int_equal(loop_turn(loop, -1), 1);
+	ASSERT_TRACE(1);
+
+	assert_int_equal(loop_src_set(&second.src, EPOLLIN), 0);
+	assert_int_equal(loop_turn(loop, -1), 1);
+	ASSERT_TRACE(2);
+	probe_close(&first);
+	probe_close(&second);
+}
+
+static void drop_both(struct probe *p)
+{
+	struct loop *loop = p->src.loop;
+	struct probe *o = p->other;
+
+	loop_src_remove(&o->src);
+	loop_src_remove(&p->src);
+	loop_defer_free(loop, &o->garbage);
+	loop_defer_free(loop, &p->garbage);
+	p->events = o->events = 0; /* both are still there: the sanitizer watches */
+}
+
+static void garbage_goes_after_the_turn(void **state)
+{
+	struct loop *loop = *state;
+	struct probe *a = malloc(sizeof(*a)), *b = malloc(sizeof(*b)), last;
+
+	probe_open(loop, a, 1, LOOP_START);
+	probe_open(loop, b, 2, LOOP_LOG);
+	probe_open(loop, &last, 3, LOOP_BACKGROUND);
+	a->action = drop_both;
+	a->other = b;
+	probe_signal(a);
+	probe_signal(b);
+	probe_signal(&last);
+	assert_int_equal(loop_turn(loop, -1), 2);
+	ASSERT_TRACE(1, 3, 99, 99);
+	probe_close(&last);
+}
+
+static void garbage_of_no_turn_goes_before_the_next_wait(void **state)
+{
+	struct loop *loop = *state, *other;
+	struct probe *p = calloc(1, sizeof(*p));
+
+	p->fd = -1;
+	p->garbage.fn = free_probe;
+	loop_defer_free(loop, &p->garbage);
+	assert_int_equal(loop_turn(loop, 0), 0);
+	ASSERT_TRACE(99);
+
+	assert_int_equal(loop_init(&other), 0);
+	p = calloc(1, sizeof(*p));
+	p->fd = -1;
+	p->garbage.fn = free_probe;
+	loop_defer_free(other, &p->garbage);
+	loop_free(other);
+	ASSERT_TRACE(99);
+}
+
+/* ---- parking and refusals --------------------------------------------------------- */
+
+static void parked_source_with_hangup_does_not_spin(void **state)
+{
+	struct loop *loop = *state;
+	struct probe p = { .number = 1 };
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(loop_src_add(loop, &p.src, fds[0], 0, LOOP_LOG, probe_event), 0);
+	fd_close(&fds[1]);
+	assert_int_equal(loop_turn(loop, 20), 0);
+
+	assert_int_equal(loop_src_set(&p.src, EPOLLIN), 0);
+	assert_int_equal(loop_turn(loop, -1), 1);
+	assert_int_equal(p.events, EPOLLHUP);
+	assert_int_equal(loop_src_set(&p.src, 0), 0);
+	assert_int_equal(loop_turn(loop, 20), 0);
+	loop_src_remove(&p.src);
+	fd_close(&fds[0]);
+}
+
+static void refused_source_stays_out(void **state)
+{
+	struct loop *loop = *state;
+	struct loop_src src = { 0 };
+	_cleanup_close_
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct probe p;
+
+	loop_src_remove(&src);
+	assert_int_equal(loop_src_add(loop, &src, fd, EPOLLIN, LOOP_LOG, probe_event),
+			 -EPERM);
+	assert_null(src.loop);
+	loop_src_remove(&src);
+
+	probe_open(loop, &p, 1, LOOP_LOG);
+	ctl_errno = ENOMEM;
+	assert_int_equal(loop_src_set(&p.src, EPOLLIN | EPOLLOUT), -ENOMEM);
+	assert_int_equal(p.src.events, EPOLLIN);
+	probe_signal(&p);
+	assert_int_equal(loop_turn(loop, -1), 1);
+	probe_close(&p);
+
+	ctl_errno = ENOSPC;
+	p.fd = eventfd(0, EFD_CLOEXEC);
+	assert_int_equal(loop_src_add(loop, &p.src, p.fd, EPOLLIN, LOOP_LOG, probe_event),
+			 -ENOSPC);
+	assert_null(p.src.loop);
+	fd_close(&p.fd);
+}
+
+static void interrupted_wait_is_an_empty_turn(void **state)
+{
+	wait_errno = EINTR;
+	assert_int_equal(loop_turn(*state, -1), 0);
+	wait_errno = EBADF;
+	assert_int_equal(loop_turn(*state, -1), -EBADF);
+	wait_errno = EBADF;
+	assert_int_equal(loop_run(*state), -EBADF);
+}
+
+/* ---- timers ----------------------------------------------------------------------- */
+
+static void timers_run_in_deadline_order(void **state)
+{
+	struct loop *loop = *state;
+	int64_t now = time_boot_ns();
+	struct tick t[6];
+
+	tick_set(loop, &t[0], 4, now - 1);
+	tick_set(loop, &t[1], 2, 0);
+	tick_set(loop, &t[2], 5, now);
+	tick_set(loop, &t[3], 1, INT64_MIN);
+	tick_set(loop, &t[4], 3, now - 2);
+	tick_set(loop, &t[5], 6, TIME_NEVER);
+	assert_int_equal(loop_turn(loop, -1), 5);
+	ASSERT_TRACE(1, 2, 3, 4, 5);
+	assert_null(t[5].timer.loop);
+}
+
+static void timer_is_never_early(void **state)
+{
+	struct loop *loop = *state;
+	int64_t at_ns = time_boot_ns() + 5 * MS;
+	struct tick t;
+	int n = 0;
+
+	tick_set(loop, &t, 1, at_ns);
+	while (n == 0) {
+		n = loop_turn(loop, 1000);
+		assert_true(n == 0 || time_boot_ns() >= at_ns);
+	}
+	ASSERT_TRACE(1);
+}
+
+static void cancel_other_and_set_third(struct tick *t)
+{
+	loop_timer_cancel(&t->other->timer);
+	loop_timer_cancel(&t->other->timer);
+	assert_int_equal(loop_timer_set(t->loop, &t->other->other->timer, 0), 0);
+}
+
+static void timer_may_change_others_that_are_due(void **state)
+{
+	struct loop *loop = *state;
+	int64_t now = time_boot_ns();
+	struct tick a, b, c;
+
+	tick_set(loop, &a, 1, now - 3);
+	tick_set(loop, &b, 2, now - 2);
+	tick_set(loop, &c, 3, TIME_NEVER);
+	a.action = cancel_other_and_set_third;
+	a.other = &b;
+	b.other = &c;
+	assert_int_equal(loop_turn(loop, -1), 1);
+	assert_int_equal(loop_turn(loop, -1), 1);
+	ASSERT_TRACE(1, 3);
+}
+
+static void set_again_in_the_past(struct tick *t)
+{
+	assert_int_equal(loop_timer_set(t->loop, &t->timer, 0), 0);
+}
+
+static void eager_timer_runs_once_a_turn_and_starves_nobody(void **state)
+{
+	struct loop *loop = *state;
+	struct tick eager, other;
+	struct probe p;
+
+	probe_open(loop, &p, 3, LOOP_CONTROL);
+	p.action = NULL;
+	probe_signal(&p);
+	tick_set(loop, &eager, 1, 0);
+	eager.action = set_again_in_the_past;
+	tick_set(loop, &other, 2, time_boot_ns());
+	loop_turn(loop, -1);
+	loop_turn(loop, -1);
+	ASSERT_TRACE(1, 2, 3, 1, 3);
+	loop_timer_cancel(&eager.timer);
+	probe_close(&p);
+}
+
+static void timerfd_is_set_only_when_the_first_deadline_changes(void **state)
+{
+	struct loop *loop = *state;
+	int64_t now = time_boot_ns();
+	struct tick t[3];
+
+	tick_set(loop, &t[0], 1, now + 3600 * NSEC_PER_SEC);
+	loop_turn(loop, 0);
+	assert_int_equal(settime_calls, 1);
+	tick_set(loop, &t[1], 2, now + 3601 * NSEC_PER_SEC);
+	tick_set(loop, &t[2], 3, now + 10 * NSEC_PER_SEC);
+	loop_timer_cancel(&t[2].timer);
+	loop_turn(loop, 0);
+	loop_turn(loop, 0);
+	assert_int_equal(settime_calls, 1);
+	loop_timer_cancel(&t[0].timer);
+	loop_turn(loop, 0);
+	assert_int_equal(settime_calls, 2);
+	assert_false(settime_disarmed);
+	loop_timer_cancel(&t[1].timer);
+	loop_turn(loop, 0);
+	assert_int_equal(settime_calls, 3);
+	assert_true(settime_disarmed);
+}
+
+static void idle_loop_sleeps(void **state)
+{
+	struct loop *loop = *state;
+	struct loop_stats before, after;
+	int64_t start;
+	struct tick t;
+
+	/* A timer that has fired leaves nothing behind. */
+	tick_set(loop, &t, 1, time_boot_ns() + 1);
+	while (!traced)
+		loop_turn(loop, -1);
+	loop_turn(loop, 0);
+	assert_true(settime_disarmed);
+	settime_calls = 0;
+
+	loop_get_stats(loop, &before);
+	start = time_boot_ns();
+	assert_int_equal(loop_turn(loop, 50), 0);
+	assert_true(time_boot_ns() - start >= 50 * MS - MS);
+	loop_get_stats(loop, &after);
+	assert_int_equal(after.wakeups - before.wakeups, 1); /* our own time-out */
+	assert_int_equal(after.callbacks, before.callbacks);
+	assert_int_equal(after.timers_armed, 0);
+	assert_int_equal(settime_calls, 0);
+}
+
+enum { MANY = 10000 };
+
+static struct model {
+	struct loop_timer timer;
+	bool armed;
+	int64_t at_ns;
+} model[MANY];
+
+static struct loop *model_loop;
+static size_t model_armed;
+static int64_t model_last_ns;
+static unsigned int model_changes;
+
+static uint32_t next_random(void)
+{
+	static uint32_t x = 2463534242U;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	return x;
+}
+
+static void model_cancel(struct model *m)
+{
+	loop_timer_cancel(&m->timer);
+	model_armed -= m->armed;
+	m->armed = false;
+}
+
+static void model_set(struct model *m)
+{
+	m->at_ns = loop_now(model_loop) + 1 + next_random() % (30 * MS);
+	assert_int_equal(loop_timer_set(model_loop, &m->timer, m->at_ns), 0);
+	model_armed += !m->armed;
+	m->armed = true;
+}
+
+static void model_change(void)
+{
+	struct model *m = &model[next_random() % MANY];
+
+	if (next_random() % 3)
+		model_set(m);
+	else
+		model_cancel(m);
+}
+
+static void model_event(struct loop_timer *timer)
+{
+	struct model *m = container_of(timer, struct model, timer);
+
+	assert_true(m->armed);
+	assert_true(m->at_ns == timer->at_ns);
+	assert_true(m->at_ns <= loop_now(model_loop));
+	assert_true(m->at_ns >= model_last_ns);
+	model_last_ns = m->at_ns;
+	m->armed = false;
+	model_armed--;
+	if (model_changes) {
+		model_changes--;
+		model_change();
+	}
+}
+
+static void ten_thousand_timers_agree_with_a_model(void **state)
+{
+	struct loop_stats stats;
+
+	model_loop = *state;
+	assert_int_equal(loop_timer_reserve(model_loop, MANY), 0);
+	for (size_t i = 0; i < MANY; i++) {
+		model[i].timer.fn = model_event;
+		model_set(&model[i]);
+	}
+	for (int i = 0; i < 50000; i++)
+		model_change();
+	loop_get_stats(model_loop, &stats);
+	assert_int_equal(stats.timers_armed, model_armed);
+	model_changes = 50000;
+	while (model_armed)
+		assert_true(loop_turn(model_loop, 10000) >= 0);
+	loop_get_stats(model_loop, &stats);
+	assert_int_equal(stats.timers_armed, 0);
+	for (size_t i = 0; i < MANY; i++)
+		assert_true(!model[i].armed && !model[i].timer.loop);
+}
+
+static void free_disarms_timers(void **state)
+{
+	struct loop *loop;
+	struct tick t;
+
+	(void)state;
+	assert_int_equal(loop_init(&loop), 0);
+	tick_set(loop, &t, 1, 1);
+	loop_free(loop);
+	assert_null(t.timer.loop);
+	loop_timer_cancel(&t.timer);
+	loop_free(NULL);
+}
+
+/* ---- run and stop ----------------------------------------------------------------- */
+
+static void stop_here(struct probe *p)
+{
+	loop_stop(p->src.loop, 42);
+}
+
+static void stop_finishes_the_turn(void **state)
+{
+	struct loop *loop = *state;
+	struct probe first, second;
+	struct loop_stats stats;
+
+	probe_open(loop, &first, 1, LOOP_START);
+	probe_open(loop, &second, 2, LOOP_CONTROL);
+	first.action = stop_here;
+	probe_signal(&first);
+	probe_signal(&second);
+	assert_int_equal(loop_run(loop), 42);
+	ASSERT_TRACE(1, 2);
+	loop_get_stats(loop, &stats);
+	assert_int_equal(stats.callbacks, 2);
+	assert_true(stats.longest_ns >= 0);
+	probe_close(&first);
+	probe_close(&second);
+}
+
+static int64_t seen_now[2];
+
+static void note_now(struct probe *p)
+{
+	seen_now[p->number] = loop_now(p->src.loop);
+	probe_quiet(p);
+}
+
+static void one_turn_has_one_time(void **state)
+{
+	struct loop *loop = *state;
+	struct probe a, b;
+	int64_t before = time_boot_ns();
+
+	probe_open(loop, &a, 0, LOOP_START);
+	probe_open(loop, &b, 1, LOOP_BACKGROUND);
+	a.action = b.action = note_now;
+	probe_signal(&a);
+	probe_signal(&b);
+	loop_turn(loop, -1);
+	assert_true(seen_now[0] == seen_now[1]);
+	assert_true(seen_now[0] >= before && loop_now(loop) >= seen_now[0]);
+	probe_close(&a);
+	probe_close(&b);
+}
+
+#define LOOP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LOOP_TEST(runs_in_priority_order_with_timers_in_their_place),
+		LOOP_TEST(sorts_all_that_is_ready_not_only_one_batch),
+		LOOP_TEST(high_priority_comes_again_before_low),
+		LOOP_TEST(removed_source_is_not_called_though_pending),
+		LOOP_TEST(stale_event_does_not_reach_the_successor),
+		LOOP_TEST(pending_event_follows_the_interest),
+		LOOP_TEST(garbage_goes_after_the_turn),
+		LOOP_TEST(garbage_of_no_turn_goes_before_the_next_wait),
+		LOOP_TEST(parked_source_with_hangup_does_not_spin),
+		LOOP_TEST(refused_source_stays_out),
+		LOOP_TEST(interrupted_wait_is_an_empty_turn),
+		LOOP_TEST(timers_run_in_deadline_order),
+		LOOP_TEST(timer_is_never_early),
+		LOOP_TEST(timer_may_change_others_that_are_due),
+		LOOP_TEST(eager_timer_runs_once_a_turn_and_starves_nobody),
+		LOOP_TEST(timerfd_is_set_only_when_the_first_deadline_changes),
+		LOOP_TEST(idle_loop_sleeps),
+		LOOP_TEST(ten_thousand_timers_agree_with_a_model),
+		LOOP_TEST(free_disarms_timers),
+		LOOP_TEST(stop_finishes_the_turn),
+		LOOP_TEST(one_turn_has_one_time),
+	};
+
+	return cmocka_run_group_tests_name("base_loop", tests, NULL, NULL);
+}

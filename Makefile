@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # podinit: one Makefile, no recursion, output only below build/. `make help` lists targets.
 
-all: programs
+all: programs ## build podinit and podctl
 
 CC       ?= gcc
 AR       ?= ar
@@ -39,7 +39,11 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DPODINIT_VERSION='"$(VERSION)"' -I. \
 SECTIONS  := -ffunction-sections -fdata-sections
 GC        := -Wl,--gc-sections
 
-PKG_CFLAGS := $(shell pkg-config --cflags libnl-3.0 json-c libcap 2>/dev/null)
+# Everything but these needs the packages of deps.txt. deps.mk is made after they are
+# installed and make starts anew with it: flags are never asked of packages not there yet.
+ifneq ($(filter-out clean help deps,$(or $(MAKECMDGOALS),all)),)
+include $(BUILD)/deps.mk
+endif
 LIBS       := -lnl-route-3 -lnl-3 -ljson-c -lcap -lm -lpthread
 
 # ---- sources, one folder a room, one file a line --------------------------------------
@@ -52,6 +56,7 @@ SRC_base := \
 	base/fd.c \
 	base/journal.c \
 	base/known.c \
+	base/limit.c \
 	base/log.c \
 	base/loop.c \
 	base/proc.c \
@@ -61,6 +66,24 @@ SRC_base := \
 	#
 
 SRC_config := \
+	config/diag.c \
+	config/expand.c \
+	config/image_config.c \
+	config/json_at.c \
+	config/json_doc.c \
+	config/json_field.c \
+	config/json_locate.c \
+	config/json_scan.c \
+	config/machine.c \
+	config/manifest.c \
+	config/manifest_container.c \
+	config/manifest_spec.c \
+	config/manifest_volume.c \
+	config/name_check.c \
+	config/pod_spec.c \
+	config/signal_name.c \
+	config/user_db.c \
+	config/utf8.c \
 	#
 
 SRC_netlink := \
@@ -78,7 +101,21 @@ SRC_pod := \
 SRC_control := \
 	#
 
+# All but main(), so that unit tests can link it.
 SRC_init := \
+	init/boot.c \
+	init/cmdline.c \
+	init/end.c \
+	init/helpers.c \
+	init/machine_file.c \
+	init/manifests.c \
+	init/outcome.c \
+	init/panic.c \
+	init/power.c \
+	init/reap.c \
+	init/shutdown.c \
+	init/signals.c \
+	init/timeline.c \
 	#
 
 SRC_podctl := \
@@ -97,6 +134,15 @@ UNIT_TESTS := \
 	tests/unit/base_proc.c \
 	tests/unit/base_str.c \
 	tests/unit/base_time.c \
+	tests/unit/init_cmdline.c \
+	tests/unit/init_end.c \
+	tests/unit/init_machine_file.c \
+	tests/unit/init_manifests.c \
+	tests/unit/init_outcome.c \
+	tests/unit/init_panic.c \
+	tests/unit/init_reap.c \
+	tests/unit/init_shutdown.c \
+	tests/unit/init_signals.c \
 	#
 
 # ---- rooms: the linker sees the same arrows as the design -----------------------------
@@ -110,7 +156,7 @@ ROOMS_pod     := pod netlink bpf rootfs config base
 ROOMS_control := control pod netlink bpf rootfs config base
 ROOMS_init    := init control pod netlink bpf rootfs config base
 
-ROOM_NAMES := base config netlink bpf rootfs pod control
+ROOM_NAMES := base config netlink bpf rootfs pod control init
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 archives = $(foreach r,$(ROOMS_$(1)),$(BUILD)/lib/$(r).a)
@@ -126,13 +172,11 @@ $(BUILD)/lib/$(1).a: $$(call objects,$$(SRC_$(1)))
 endef
 $(foreach r,$(ROOM_NAMES),$(eval $(call room_rule,$(r))))
 
-ROOMS_init_lib := $(filter-out init,$(ROOMS_init))
-
 # ---- programs -------------------------------------------------------------------------
 
 programs: $(BUILD)/podinit $(BUILD)/podctl
 
-$(BUILD)/podinit: $(call objects,$(SRC_init)) $(foreach r,$(ROOMS_init_lib),$(BUILD)/lib/$(r).a)
+$(BUILD)/podinit: $(call objects,init/main.c) $(call archives,init)
 	$(call msg,LD,$@)$(CC) $(CFLAGS) $(SANITIZE) $(if $(SANITIZE),,-static) $(GC) -o $@ $^ $(LIBS)
 
 $(BUILD)/podctl: $(call objects,$(SRC_podctl)) $(foreach r,config base,$(BUILD)/lib/$(r).a)
@@ -152,9 +196,70 @@ $(foreach t,$(UNIT_TESTS),$(eval $(call unit_rule,$(t))))
 
 unit-programs: $(foreach t,$(UNIT_TESTS),$(call unit_name,$(t)))
 
-clean:
+# ---- packages -------------------------------------------------------------------------
+
+deps: ## install the Debian packages that are missing
+	$(Q).ci/deps deps.txt
+
+$(BUILD)/deps.mk: deps.txt .ci/deps
+	@mkdir -p $(@D)
+	$(Q).ci/deps deps.txt
+	$(Q)flags=$$(pkg-config --cflags libnl-3.0 json-c libcap) && \
+		echo "PKG_CFLAGS := $$flags" >$@
+
+# ---- virtual machine ------------------------------------------------------------------
+
+MANIFESTS ?= examples/hello.json
+RUNFLAGS  ?=
+BUSYBOX   := $(BUILD)/images/busybox
+
+run: programs $(BUSYBOX)/config.json ## boot MANIFESTS (examples/hello.json) in QEMU
+	$(Q)PODVM_BUILD=$(BUILD) $(PYTHON) rootfs/podvm run --image busybox=$(BUSYBOX) \
+		$(RUNFLAGS) $(MANIFESTS)
+
+$(BUSYBOX)/config.json: rootfs/busybox-image /bin/busybox
+	$(call msg,IMAGE,$(@D))$(PYTHON) rootfs/busybox-image $(@D)
+
+$(BUILD)/podvm: rootfs/podvm $(wildcard rootfs/podvm_lib/*.py)
+	@rm -rf $@.d && mkdir -p $@.d/podvm_lib
+	@cp rootfs/podvm $@.d/__main__.py && cp rootfs/podvm_lib/*.py $@.d/podvm_lib/
+	$(call msg,ZIP,$@)$(PYTHON) -m zipapp -p '/usr/bin/env python3' -o $@ $@.d
+	@rm -rf $@.d
+
+# ---- tests ----------------------------------------------------------------------------
+
+TESTS = PODVM_BUILD=$(BUILD) $(PYTHON) tests/run
+
+test: programs unit-programs $(BUSYBOX)/config.json ## all tests: units, namespaces, VMs
+	$(Q)$(TESTS) unit ns vm
+
+test-unit: programs unit-programs ## quick tests of single modules
+	$(Q)$(TESTS) unit
+
+test-ns: programs $(BUSYBOX)/config.json ## podinit as PID 1 of namespaces on this host
+	$(Q)$(TESTS) ns
+
+test-vm: programs $(BUSYBOX)/config.json ## podinit on a kernel of its own, in QEMU
+	$(Q)$(TESTS) vm
+
+# ---- installation ---------------------------------------------------------------------
+
+install: programs $(BUILD)/podvm ## install below prefix (/usr/local), or DESTDIR
+	install -D -m 755 $(BUILD)/podinit $(DESTDIR)$(sbindir)/podinit
+	install -D -m 755 $(BUILD)/podctl $(DESTDIR)$(bindir)/podctl
+	install -D -m 755 $(BUILD)/podvm $(DESTDIR)$(bindir)/podvm
+	for page in $(wildcard docs/*.[18]); do \
+		install -D -m 644 $$page $(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}; \
+	done
+
+clean: ## remove build/
 	rm -rf $(BUILD)
+
+help: ## this text
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile | \
+		while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
-.PHONY: all programs unit-programs clean
+.PHONY: all programs unit-programs deps run test test-unit test-ns test-vm install \
+	clean help

@@ -22,8 +22,9 @@ char *expand_text(struct arena *a, const char *text, const struct expand_var *va
 		  size_t n_vars);
 
 /* The container's env list resolved in order, a later entry of the same name winning
- * (the earlier one disappears, as in the kubelet). *ret has *ret_n entries. 0 or -ENOMEM. */
-int expand_env(struct arena *a, const struct container_spec *spec, struct expand_var **ret,
-	       size_t *ret_n);
+ * (the earlier one disappears, as in the kubelet). *ret has *ret_n entries. 0 or -ENOMEM.
+ */
+int expand_env(struct arena *a, const struct container_spec *spec,
+	       struct expand_var **ret, size_t *ret_n);
 
 #endif

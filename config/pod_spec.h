@@ -16,9 +16,9 @@
 struct diag;
 
 /* Limits of one document; past them it is refused (DIAG_LIMIT). */
-#define POD_SPEC_FILE_BYTES   (4u << 20)
-#define POD_SPEC_DEPTH        32
-#define POD_SPEC_MEMBERS      128 /* containers and initContainers of one pod, together */
+#define POD_SPEC_FILE_BYTES    (4u << 20)
+#define POD_SPEC_DEPTH	       32
+#define POD_SPEC_MEMBERS       128 /* containers and initContainers of one pod, together */
 #define POD_SPEC_MANIFEST_PODS 1024
 
 enum restart_policy { RESTART_ALWAYS, RESTART_ON_FAILURE, RESTART_NEVER };
@@ -44,7 +44,7 @@ struct spec_env { /* value is not expanded yet: see config/expand.h */
 };
 
 struct spec_mount {
-	size_t volume; /* index into pod_spec.volumes */
+	size_t volume;	  /* index into pod_spec.volumes */
 	const char *path; /* absolute, normalised: no "..", no "//", no trailing "/" */
 	bool read_only;
 };
@@ -54,7 +54,8 @@ struct spec_volume {
 	enum volume_kind kind;
 	const char *host_path; /* VOLUME_HOST_PATH: absolute */
 	enum host_path_type host_type;
-	bool memory; /* emptyDir medium Memory; here disk and memory are both under /run */
+	bool memory; /* emptyDir medium Memory; here disk and memory are both under /run
+		      */
 };
 
 struct spec_user { /* securityContext; -1 = not set */
@@ -63,12 +64,13 @@ struct spec_user { /* securityContext; -1 = not set */
 
 struct container_spec {
 	const char *name;
-	const char *image; /* as written: "busybox", "busybox:1.36", "reg.io/a/b@sha256:..." */
+	const char *image; /* as written: "busybox", "busybox:1.36",
+			      "reg.io/a/b@sha256:..." */
 	enum pull_policy pull;
 	bool init; /* an initContainer */
 
 	const char **command; /* NULL-terminated; NULL = the image's Entrypoint */
-	const char **args;    /* NULL-terminated; NULL = the image's Cmd (unless command) */
+	const char **args; /* NULL-terminated; NULL = the image's Cmd (unless command) */
 	size_t n_env;
 	struct spec_env *env;
 	const char *working_dir; /* NULL = the image's */
@@ -106,7 +108,7 @@ struct pod_spec {
 /* One pod of a document: a spec, or the reasons why there is none. */
 struct manifest_pod {
 	struct pod_spec *spec; /* owned; NULL = refused */
-	char name[254];        /* as far as it could be read; "" = unknown */
+	char name[254];	       /* as far as it could be read; "" = unknown */
 	char namespace[64];
 	size_t first_diag, n_diag; /* its errors in the diag handed to manifest_parse() */
 };

@@ -18,8 +18,9 @@ struct user_ids {
 	uid_t uid;
 	gid_t gid;
 	size_t n_groups;
-	gid_t groups[USER_GROUPS_MAX]; /* supplementary, from the image's group file; with gid */
-	char home[256];                /* "" when unknown */
+	gid_t groups[USER_GROUPS_MAX]; /* supplementary, from the image's group file; with
+					  gid */
+	char home[256];		       /* "" when unknown */
 };
 
 /*

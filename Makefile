@@ -56,7 +56,6 @@ SRC_base := \
 	base/fd.c \
 	base/journal.c \
 	base/known.c \
-	base/limit.c \
 	base/log.c \
 	base/loop.c \
 	base/proc.c \

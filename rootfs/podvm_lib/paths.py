@@ -31,6 +31,8 @@ def _program_dir():
 
 def _build_dir():
     """build/ of the checkout this podvm runs from, or None."""
+    if os.environ.get("PODVM_BUILD"):
+        return Path(os.environ["PODVM_BUILD"])
     for top in Path(__file__).resolve().parents:
         if (top / "Makefile").is_file() and (top / "rootfs" / "podvm").is_file():
             return top / "build"

@@ -95,6 +95,20 @@ SRC_rootfs := \
 	#
 
 SRC_pod := \
+	pod/backoff.c \
+	pod/caps.c \
+	pod/cgroup.c \
+	pod/event.c \
+	pod/launch.c \
+	pod/launch_child.c \
+	pod/lifecycle.c \
+	pod/member.c \
+	pod/member_state.c \
+	pod/pods.c \
+	pod/sandbox.c \
+	pod/status.c \
+	pod/status_json.c \
+	pod/watch.c \
 	#
 
 SRC_control := \

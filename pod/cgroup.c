@@ -91,7 +91,8 @@ static int make_dir(int dir_fd, const char *path)
 
 static void sweep(int pods_fd)
 {
-	_cleanup_close_ int fd = openat(pods_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_
+	int fd = openat(pods_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *d;
 
@@ -111,9 +112,10 @@ static void sweep(int pods_fd)
 
 int cgroup_setup(int *ret_fd, struct err *e)
 {
-	_cleanup_close_ int root =
-		open(CGROUP_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_ int pods = -1;
+	_cleanup_close_
+	int root = open(CGROUP_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_
+	int pods = -1;
 	int r;
 
 	if (root < 0)
@@ -122,7 +124,8 @@ int cgroup_setup(int *ret_fd, struct err *e)
 	if (r == 0)
 		r = fd_write_file_at(root, "init/cgroup.procs", "0");
 	if (r < 0)
-		return err_set(e, STAGE_CGROUP, -r, "move PID 1 into " CGROUP_ROOT "/init");
+		return err_set(e, STAGE_CGROUP, -r,
+			       "move PID 1 into " CGROUP_ROOT "/init");
 	enable_controllers(root, ".");
 	r = make_dir(root, "pods");
 	if (r < 0)
@@ -194,7 +197,8 @@ uint64_t cgroup_oom_kills(int pods_fd, const char *path)
 
 static int remove_below(int dir_fd, const char *name, int depth)
 {
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_
+	int fd = -1;
 	DIR *dir;
 	struct dirent *d;
 
@@ -209,7 +213,8 @@ static int remove_below(int dir_fd, const char *name, int depth)
 		return -errno;
 	while ((d = readdir(dir)))
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
-			(void)remove_below(fd, d->d_name, depth - 1); /* rmdir below judges */
+			(void)remove_below(fd, d->d_name,
+					   depth - 1); /* rmdir below judges */
 	fd = -1;
 	(void)closedir(dir);
 	return unlinkat(dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;

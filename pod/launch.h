@@ -30,6 +30,7 @@ struct launch_plan {
 	bool tty;
 	struct member_root root;
 	int stop_signal;
+	const char *image_id; /* "NAME:TAG" */
 };
 
 /* 0 or -errno with e, and *ret_reason (static) as Kubernetes names it in state.waiting:

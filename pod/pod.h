@@ -14,8 +14,8 @@
 #include "base/child.h"
 #include "base/err.h"
 #include "base/loop.h"
+#include "base/time.h"
 #include "config/pod_spec.h"
-#include "pod/backoff.h"
 #include "pod/cgroup.h"
 #include "pod/event.h"
 #include "pod/member_state.h"
@@ -44,15 +44,15 @@ struct member {
 	enum member_state state;
 
 	struct launch_plan *plan; /* made at the first start, then reused */
-	char image_id[128];
 	int stop_signal;
 	char cgroup[CGROUP_PATH_BYTES];
 
-	bool ran;       /* `now` is valid: the member was alive in this life of the pod */
-	bool ran_twice; /* `last` is valid */
-	bool reaped;    /* of the running attempt: status taken, group not empty yet */
+	bool ran;        /* `now` is valid */
+	bool ran_twice;  /* `last` is valid */
+	bool committed;  /* the attempt alive is `now` already */
+	bool reaped;     /* of the attempt alive: status taken, group not empty yet */
 	bool start_seen; /* the set-up child reached its exec */
-	bool stop_wanted;
+	struct attempt starting;  /* until it runs or ended: then it becomes `now` */
 	struct attempt now, last;
 	struct err start_error; /* code 0 = none; of the running attempt */
 	uint32_t restarts;
@@ -113,7 +113,7 @@ struct pod {
 	struct list node; /* in pods.list */
 	struct pod_spec *spec; /* NULL: refused */
 	char name[254], namespace[64], uid[POD_UID_BYTES];
-	enum pod_state state;
+	enum pod_state state, published_state;
 	const char *phase;  /* "Pending", ...; kept to see changes, final once terminal */
 	const char *reason; /* static; NULL = none */
 	char *message;      /* refused manifests: all errors; owned */
@@ -189,10 +189,17 @@ const char *pod_lifecycle_name(const struct pod *pod);
 void pod_publish(struct pod *pod, enum pod_event event);
 void member_publish(struct member *m, enum pod_event event);
 
-/* ---- pods.c ---- */
+/* ---- watch.c ---- */
 
+int pods_watch_init(struct pods *pods, struct err *e);
+void pods_watch_end(struct pods *pods);
 void pods_watch(struct pods *pods, struct member *m);   /* inotify on its group */
 void pods_unwatch(struct pods *pods, struct member *m); /* harmless without a watch */
+
+/* ---- pods.c ---- */
+
 void pods_pod_ended(struct pods *pods, struct pod *pod);
+/* Takes an ended pod out of the registry; freed after the turn. */
+void pods_forget(struct pods *pods, struct pod *pod);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/journal.h"
 #include "base/loop.h"
+#include "pod/backoff.h"
 
 struct diag;
 struct json_object;
@@ -48,6 +49,7 @@ struct pods {
 	struct loop_src inotify_src;
 	struct list watches[PODS_WATCH_BUCKETS]; /* struct member, by inotify's wd */
 	size_t n_timers;                         /* reserved in the loop */
+	struct backoff_limits backoff; /* from machine.json */
 	bool user_ns;
 	bool stopping; /* pods_stop_all() was called: nothing starts any more */
 	uint64_t created;

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * launch_child.c - a member between clone and exec.
+ *
+ * Owns: the process it runs in. Called by: launch.c, in the child. Only async-signal-safe
+ * calls, only data prepared by the parent; every failure names its stage and errno.
+ */
+#include "pod/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/proc.h"
+#include "pod/caps.h"
+
+/* What systemd gives services, and so what programs expect: a low soft limit for those
+ * that use select(2), a high hard one for those that raise it. */
+#define NOFILE_SOFT	      1024
+#define NOFILE_HARD	      524288
+
+/* A pod without resources is BestEffort: first to go (kubelet qos/policy.go). PID 1 is at
+ * -1000, and its children inherit that. */
+#define OOM_SCORE_BEST_EFFORT "1000"
+
+#define EXIT_SETUP	      128 /* the container never ran */
+#define EXIT_NOT_FOUND	      127
+#define EXIT_NO_EXEC	      126
+
+static int join_namespaces(const struct launch_child *c, struct step *s)
+{
+	const struct {
+		int fd, type;
+		const char *name;
+	} joins[] = {
+		{ c->uts_fd, CLONE_NEWUTS, "uts" },
+		{ c->ipc_fd, CLONE_NEWIPC, "ipc" },
+		{ c->net_fd, CLONE_NEWNET, "net" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(joins); i++)
+		if (joins[i].fd >= 0 && setns(joins[i].fd, joins[i].type) < 0)
+			return step_fail(s, STAGE_NAMESPACE, errno, "setns",
+					 joins[i].name);
+	/* Not in clone3's flags: with CLONE_INTO_CGROUP the new namespace would be rooted
+	 * at the parent's group (copy_cgroup_ns() looks at current), not at the member's.
+	 */
+	if (unshare(CLONE_NEWCGROUP) < 0)
+		return step_fail(s, STAGE_NAMESPACE, errno, "unshare cgroup", NULL);
+	return 0;
+}
+
+/* While /proc is still the machine's. */
+static int leave_privileges_of_pid1(struct step *s)
+{
+	struct rlimit nofile = { NOFILE_SOFT, NOFILE_HARD };
+	int r = fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj",
+				 OOM_SCORE_BEST_EFFORT);
+
+	if (r < 0)
+		return step_fail(s, STAGE_NAMESPACE, -r, "write", "oom_score_adj");
+	if (setrlimit(RLIMIT_NOFILE, &nofile) < 0) {
+		/* Without CAP_SYS_RESOURCE (user namespace) the hard limit cannot grow.
+		 */
+		if (getrlimit(RLIMIT_NOFILE, &nofile) < 0)
+			return step_fail(s, STAGE_NAMESPACE, errno, "getrlimit", NULL);
+		nofile.rlim_cur = MIN(nofile.rlim_max, (rlim_t)NOFILE_SOFT);
+		if (setrlimit(RLIMIT_NOFILE, &nofile) < 0)
+			return step_fail(s, STAGE_NAMESPACE, errno, "setrlimit", NULL);
+	}
+	(void)umask(0022);
+	return 0;
+}
+
+static int set_stdio(const struct launch_child *c, struct step *s)
+{
+	int in = c->stdin_fd, out = c->ends.out, err = c->ends.err;
+
+	if (setsid() < 0 && errno != EPERM)
+		return step_fail(s, STAGE_STDIO, errno, "setsid", NULL);
+	if (c->ends.tty >= 0) {
+		in = out = err = c->ends.tty;
+		if (ioctl(c->ends.tty, TIOCSCTTY, 0) < 0)
+			return step_fail(s, STAGE_STDIO, errno, "take",
+					 "controlling tty");
+	} else if (in < 0) {
+		/* The member's own /dev/null, so that no descriptor leads out. */
+		in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (in < 0)
+			return step_fail(s, STAGE_STDIO, errno, "open", "/dev/null");
+	}
+	/* All sources are above 2: PID 1 keeps 0..2 open for its own life. */
+	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+		return step_fail(s, STAGE_STDIO, errno, "dup2", NULL);
+	/* Everything is close-on-exec at birth; this is for what a library forgot (T108).
+	 * The start pipe must live until exec, so: mark, not close. */
+	if (syscall(SYS_close_range, 3U, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */) < 0)
+		return step_fail(s, STAGE_STDIO, errno, "close_range", NULL);
+	return 0;
+}
+
+static int become_user(const struct launch_plan *p, struct step *s)
+{
+	const struct user_ids *u = &p->user;
+	int r = caps_limit_bounding(p->caps);
+
+	if (r < 0)
+		return step_fail(s, STAGE_CAPS, -r, "limit", "bounding set");
+	/* Before the change of user: root may enter a directory that the user may not, as
+	 * container runtimes allow. */
+	if (chdir(p->working_dir) < 0)
+		return step_fail(s, STAGE_CHDIR, errno, "chdir", p->working_dir);
+	if (setgroups(u->n_groups, u->groups) < 0)
+		return step_fail(s, STAGE_USER, errno, "setgroups", NULL);
+	if (setresgid(u->gid, u->gid, u->gid) < 0)
+		return step_fail(s, STAGE_USER, errno, "setresgid", NULL);
+	if (setresuid(u->uid, u->uid, u->uid) < 0)
+		return step_fail(s, STAGE_USER, errno, "setresuid", NULL);
+	r = caps_apply(p->caps, u->uid == 0);
+	if (r < 0)
+		return step_fail(s, STAGE_CAPS, -r, "set", "capabilities");
+	if (p->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return step_fail(s, STAGE_CAPS, errno, "set", "no_new_privs");
+	return 0;
+}
+
+static int run_program(const struct launch_child *c, struct step *s)
+{
+	const struct launch_plan *p = c->plan;
+	const struct step reached = { .stage = STAGE_EXEC, .code = 0 };
+	int first_errno = ENOENT;
+	const char *first = p->argv[0];
+
+	/* End of file on the start pipe alone cannot tell exec from a SIGKILL during
+	 * set-up; this mark can. */
+	if (write(c->report_fd, &reached, sizeof(reached)) != sizeof(reached))
+		return step_fail(s, STAGE_EXEC, errno, "write", "start pipe");
+	for (const char *const *path = p->paths; *path; path++) {
+		(void)execve(*path, (char *const *)p->argv, (char *const *)p->envp);
+		/* As execvp(3): go on along PATH when it is not there, remember a
+		 * candidate that was there but may not be run. */
+		if (errno == ENOENT || errno == ENOTDIR)
+			continue;
+		first_errno = errno;
+		first = *path;
+		if (errno != EACCES)
+			break;
+	}
+	return step_fail(s, STAGE_EXEC, first_errno, "exec", first);
+}
+
+_Noreturn void launch_child_main(const struct launch_child *c)
+{
+	struct step s = { 0 };
+	int code = EXIT_SETUP;
+
+	proc_reset_signals();
+	if (join_namespaces(c, &s) == 0 && leave_privileges_of_pid1(&s) == 0 &&
+	    member_root_enter(&c->plan->root, &s) == 0 && set_stdio(c, &s) == 0 &&
+	    become_user(c->plan, &s) == 0)
+		(void)run_program(c, &s);
+	if (s.stage == STAGE_EXEC)
+		code = s.code == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXEC;
+	(void)!write(c->report_fd, &s, sizeof(s)); /* PID 1 sees the exit code at least */
+	_exit(code);
+}

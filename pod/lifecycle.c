@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * lifecycle.c - a pod from its sandbox to its end: what comes next.
+ *
+ * Owns: pod->state. Called by: member.c and sandbox.c after every change, pods.c for what
+ * people ask. pod_advance() looks at the whole pod and makes the next step, so it does
+ * not matter which event came first or came twice.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "pod/pod.h"
+#include "rootfs/tree.h"
+
+/* Removing emptyDirs of many GiB takes a while; it is nobody's turn but the disk's. */
+#define CLEANUP_TIMEOUT_NS (120 * NSEC_PER_SEC)
+
+static bool restart_by_policy(enum restart_policy policy, int exit_code)
+{
+	switch (policy) {
+	case RESTART_ALWAYS:
+		return true;
+	case RESTART_ON_FAILURE:
+		return exit_code != 0;
+	case RESTART_NEVER:
+		return false;
+	}
+	return false;
+}
+
+bool pod_wants_restart(struct pod *pod, struct member *m, int64_t *ret_delay_ns)
+{
+	int64_t ran_ns = loop_now(pod->pods->loop) - m->now.started_ns;
+
+	if (pod->state == POD_STOPPING || pod->pods->stopping)
+		return false;
+	/* An initContainer that succeeded is done, whatever the policy. */
+	if (m->spec->init && m->now.exit_code == 0)
+		return false;
+	if (!restart_by_policy(pod->spec->restart, m->now.exit_code))
+		return false;
+	*ret_delay_ns = backoff_next(&m->backoff, &pod->pods->backoff, ran_ns);
+	return true;
+}
+
+static bool all_ended(const struct pod *pod, size_t from)
+{
+	for (size_t i = from; i < pod->n_members; i++)
+		if (pod->members[i].state != MEMBER_ENDED)
+			return false;
+	return true;
+}
+
+static void cleanup_done(struct child *child)
+{
+	struct pod *pod = container_of(child, struct pod, cleanup);
+
+	if (!child_ok(child))
+		log_warn("pod %s/%s: volumes not removed: %s", pod->namespace, pod->name,
+			 child->timed_out ? "timed out" : child->output);
+	pod_advance(pod);
+}
+
+static void start_cleanup(struct pod *pod)
+{
+	int r;
+
+	if (!pod->spec->n_volumes)
+		return;
+	pod->cleanup.name = "remove volumes";
+	pod->cleanup.run = tree_remove_run;
+	pod->cleanup.arg = pod->volumes_dir;
+	pod->cleanup.timeout_ns = CLEANUP_TIMEOUT_NS;
+	pod->cleanup.keep_fd = -1;
+	pod->cleanup.done = cleanup_done;
+	r = child_start(pod->pods->loop, &pod->cleanup);
+	if (r < 0)
+		log_warn("pod %s/%s: volumes not removed: %s", pod->namespace, pod->name,
+			 strerror(-r));
+}
+
+static void finish(struct pod *pod)
+{
+	struct pods *pods = pod->pods;
+	int r;
+
+	sandbox_release(&pod->sandbox);
+	for (size_t i = 0; i < pod->n_members; i++)
+		pods_unwatch(pods, &pod->members[i]);
+	r = cgroup_remove(pods->cgroup_fd, pod->uid);
+	if (r < 0)
+		log_warn("pod %s/%s: cgroup %s: %s", pod->namespace, pod->name, pod->uid,
+			 strerror(-r));
+	pod->state = POD_ENDED;
+	pod_update_status(pod);
+	start_cleanup(pod);
+	pods_pod_ended(pods, pod);
+}
+
+/* Starts the first initContainer that has not succeeded. true = all have. */
+static bool advance_init(struct pod *pod)
+{
+	for (size_t i = 0; i < pod->spec->n_init; i++) {
+		struct member *m = &pod->members[i];
+
+		if (member_succeeded(m))
+			continue;
+		if (m->state == MEMBER_WAITING)
+			member_feed(m, MEMBER_EV_START);
+		else if (m->state == MEMBER_ENDED)
+			/* Failed, and the policy is Never: the pod has failed. */
+			pod_stop(pod, 0);
+		return false;
+	}
+	return true;
+}
+
+static void start_containers(struct pod *pod)
+{
+	pod->state = POD_RUNNING;
+	for (size_t i = pod->spec->n_init; i < pod->n_members; i++)
+		pod->members[i].wait_reason = "ContainerCreating";
+	for (size_t i = pod->spec->n_init; i < pod->n_members; i++) {
+		/* A start that fails at once may end the pod while we are at it. */
+		if (pod->state != POD_RUNNING)
+			break;
+		if (pod->members[i].state == MEMBER_WAITING)
+			member_feed(&pod->members[i], MEMBER_EV_START);
+	}
+}
+
+void pod_advance(struct pod *pod)
+{
+	switch (pod->state) {
+	case POD_CREATED:
+		if (!sandbox_ready(pod))
+			return;
+		pod->state = POD_INIT;
+		pod_update_status(pod);
+		pod_advance(pod);
+		return;
+	case POD_INIT:
+		if (!advance_init(pod))
+			return;
+		/* Starting the last initContainer may have come back here already. */
+		if (pod->state == POD_INIT)
+			start_containers(pod);
+		pod_update_status(pod);
+		return;
+	case POD_RUNNING:
+		if (all_ended(pod, pod->spec->n_init))
+			finish(pod);
+		return;
+	case POD_STOPPING:
+		if (all_ended(pod, 0) && !child_running(&pod->sandbox.child))
+			finish(pod);
+		return;
+	case POD_ENDED:
+	case POD_REFUSED:
+		if (pod->delete_wanted && !child_running(&pod->cleanup))
+			pods_forget(pod->pods, pod);
+		return;
+	case POD_STATE_MAX:
+		return;
+	}
+}
+
+void pod_stop(struct pod *pod, int64_t grace_ms)
+{
+	int64_t grace_ns, deadline_ns;
+
+	if (pod->state == POD_ENDED || pod->state == POD_REFUSED)
+		return;
+	grace_ms = grace_ms < 0 ? pod->spec->grace_seconds * 1000 : grace_ms;
+	grace_ns = grace_ms > TIME_NEVER / NSEC_PER_MSEC ? TIME_NEVER
+							 : grace_ms * NSEC_PER_MSEC;
+	deadline_ns = time_add(loop_now(pod->pods->loop), grace_ns);
+	pod->state = POD_STOPPING;
+	loop_timer_cancel(&pod->sandbox.retry);
+	child_cancel(&pod->sandbox.child);
+	/* All members in parallel: the time is the longest grace, not the sum. */
+	for (size_t i = 0; i < pod->n_members; i++)
+		member_stop(&pod->members[i], deadline_ns);
+	/* The last member's end may have finished the pod inside the loop above. */
+	if (pod->state == POD_STOPPING) {
+		pod_update_status(pod);
+		pod_advance(pod);
+	}
+}
+
+void pod_delete(struct pod *pod, int64_t grace_ms)
+{
+	pod->delete_wanted = true;
+	pod_stop(pod, grace_ms);
+	if (pod->state == POD_ENDED || pod->state == POD_REFUSED)
+		pod_advance(pod);
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pods.c - the registry: creation, look-up, watches, and what concerns all pods at once.
+ *
+ * Owns: struct pods. Called by: init and control through pods.h.
+ */
+#include "pod/pods.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "config/diag.h"
+#include "config/machine.h"
+#include "pod/member_log.h"
+#include "pod/pod.h"
+#include "rootfs/early.h"
+
+#define EVENT_JOURNAL_BYTES (256u << 10)
+#define LINE_JOURNAL_BYTES  (1u << 20)
+#define TIMERS_PER_POD	    3 /* sandbox retry, sandbox child, clean-up child */
+
+/* ---- set-up ---- */
+
+int pods_init(struct pods *pods, struct loop *loop, const struct machine *machine,
+	      bool user_ns, struct err *e)
+{
+	const struct log_config logs = {
+		.dir = machine->log_dir,
+		.max_bytes = machine->log_max_bytes,
+		.max_files = machine->log_max_files,
+		.tail_bytes = machine->log_tail_bytes,
+		.console = machine->log_console,
+	};
+	int r;
+
+	*pods = (struct pods){
+		.loop = loop,
+		.machine = machine,
+		.cgroup_fd = -1,
+		.inotify_fd = -1,
+		.user_ns = user_ns,
+		.backoff = {
+			.base_ns = machine->backoff_base_ms * NSEC_PER_MSEC,
+			.max_ns = machine->backoff_max_ms * NSEC_PER_MSEC,
+			.reset_ns = machine->backoff_reset_ms * NSEC_PER_MSEC,
+		},
+	};
+	list_init(&pods->list);
+	r = cgroup_setup(&pods->cgroup_fd, e);
+	if (r == 0)
+		r = pods_watch_init(pods, e);
+	if (r < 0)
+		return r;
+	r = journal_init(&pods->events, EVENT_JOURNAL_BYTES);
+	if (r == 0)
+		r = journal_init(&pods->lines, LINE_JOURNAL_BYTES);
+	if (r < 0)
+		return err_set(e, STAGE_LOG, -r, "journals");
+	return log_service_init(&pods->logs, loop, &logs, &pods->lines, e);
+}
+
+static void pod_free(struct pod *pod)
+{
+	for (size_t i = 0; i < pod->n_members; i++)
+		member_release(&pod->members[i]);
+	sandbox_release(&pod->sandbox);
+	if (pod->spec)
+		(void)cgroup_remove(pod->pods->cgroup_fd,
+				    pod->uid); /* again: see finish() */
+	pod_spec_free(pod->spec);
+	free(pod->message);
+	free(pod);
+}
+
+void pods_free(struct pods *pods)
+{
+	list_for_each_safe(node, &pods->list)
+		pod_free(list_entry(node, struct pod, node));
+	list_init(&pods->list);
+	log_service_free(pods->logs);
+	pods_watch_end(pods);
+	fd_close(&pods->cgroup_fd);
+	journal_free(&pods->events);
+	journal_free(&pods->lines);
+}
+
+/* ---- creation ---- */
+
+/* A version 4 UUID (RFC 9562). Without entropy at boot (firecracker#663) getrandom would
+ * block; the uid must be unique on this machine, not secret. */
+static void make_uid(struct pods *pods, char uid[static POD_UID_BYTES])
+{
+	unsigned char b[16];
+
+	if (getrandom(b, sizeof(b), GRND_NONBLOCK) != sizeof(b)) {
+		uint64_t words[2] = { (uint64_t)time_wall_ns() ^ pods->created,
+				      (uint64_t)time_boot_ns() };
+
+		memcpy(b, words, sizeof(b));
+	}
+	b[6] = (b[6] & 0x0f) | 0x40;
+	b[8] = (b[8] & 0x3f) | 0x80;
+	(void)snprintf(
+		uid, POD_UID_BYTES,
+		"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
+		b[12], b[13], b[14], b[15]);
+}
+
+/* The uid becomes the name of directories: only the shape of a UUID is taken over. */
+static bool uid_usable(const struct pods *pods, const char *uid)
+{
+	if (!uid || strlen(uid) != POD_UID_BYTES - 1 ||
+	    strspn(uid, "0123456789abcdef-") != POD_UID_BYTES - 1)
+		return false;
+	list_for_each(node, &pods->list)
+		if (!strcmp(list_entry(node, struct pod, node)->uid, uid))
+			return false;
+	return true;
+}
+
+static struct pod *pod_new(struct pods *pods, size_t n_members)
+{
+	struct pod *pod = calloc(1, sizeof(*pod) + n_members * sizeof(struct member));
+
+	if (!pod)
+		return NULL;
+	pod->pods = pods;
+	pod->phase = "Pending";
+	pod->created_wall_ns = time_wall_ns();
+	pod->n_members = n_members;
+	sandbox_init(&pod->sandbox);
+	child_init(&pod->cleanup);
+	for (size_t i = 0; i < CONDITION_MAX; i++)
+		pod->conditions[i].since_wall_ns = pod->created_wall_ns;
+	return pod;
+}
+
+static void pod_enter(struct pods *pods, struct pod *pod)
+{
+	list_append(&pods->list, &pod->node);
+	pods->count++;
+	pods->created++;
+}
+
+static int check_create(struct pods *pods, const char *namespace, const char *name,
+			struct err *e)
+{
+	if (pods->stopping)
+		return err_setx(e, STAGE_CONFIG, ESHUTDOWN, "the machine is stopping");
+	if (pods->count >= PODS_MAX)
+		return err_setx(e, STAGE_CONFIG, ENOSPC, "there are %d pods already",
+				PODS_MAX);
+	if (pods_find(pods, namespace, name))
+		return err_setx(e, STAGE_CONFIG, EEXIST, "pod %s/%s exists already",
+				namespace, name);
+	return 0;
+}
+
+static int pod_fill(struct pod *pod, const struct pod_spec *spec, struct err *e)
+{
+	int r;
+
+	(void)snprintf(pod->name, sizeof(pod->name), "%s", spec->name);
+	(void)snprintf(pod->namespace, sizeof(pod->namespace), "%s", spec->namespace);
+	if (uid_usable(pod->pods, spec->uid))
+		memcpy(pod->uid, spec->uid, POD_UID_BYTES);
+	else
+		make_uid(pod->pods, pod->uid);
+	(void)snprintf(pod->volumes_dir, sizeof(pod->volumes_dir), "%s/%s/volumes",
+		       PODS_DIR, pod->uid);
+	for (size_t i = 0; i < spec->n_members; i++) {
+		r = member_init(&pod->members[i], pod, &spec->members[i]);
+		if (r < 0)
+			return err_set(e, STAGE_CONFIG, -r, "pod %s", spec->name);
+	}
+	return cgroup_make_pod(pod->pods->cgroup_fd, pod->uid, e);
+}
+
+int pods_create(struct pods *pods, struct pod_spec *spec, struct pod **ret, struct err *e)
+{
+	size_t timers = pods->n_timers + TIMERS_PER_POD + spec->n_members;
+	struct pod *pod;
+	int r = check_create(pods, spec->namespace, spec->name, e);
+
+	if (r < 0)
+		return r;
+	r = loop_timer_reserve(pods->loop, timers);
+	pod = r < 0 ? NULL : pod_new(pods, spec->n_members);
+	if (!pod)
+		return err_set(e, STAGE_CONFIG, ENOMEM, "pod %s", spec->name);
+	pod->spec = spec; /* member_init() looks at it */
+	r = pod_fill(pod, spec, e);
+	if (r < 0) {
+		pod->spec = NULL;
+		(void)cgroup_remove(pods->cgroup_fd, pod->uid);
+		pod_free(pod);
+		return r;
+	}
+	pods->n_timers = timers;
+	pod_enter(pods, pod);
+	pod_update_status(pod);
+	sandbox_start(pod);
+	if (ret)
+		*ret = pod;
+	return 0;
+}
+
+/* All errors of the manifest in one text, a line each. */
+static char *refusal_text(const struct manifest_pod *from, const struct diag *diag)
+{
+	size_t size = (from->n_diag + 1) * (DIAG_POINTER + DIAG_TEXT + 32), len = 0;
+	char *text = calloc(1, size);
+
+	for (size_t i = 0; text && i < from->n_diag; i++) {
+		size_t at = from->first_diag + i;
+		int n;
+
+		if (at >= diag->n)
+			break;
+		if (diag->items[at].warning)
+			continue;
+		n = diag_format(diag, &diag->items[at], text + len, size - len);
+		if (n < 0 || (size_t)n + 2 > size - len)
+			break;
+		len += (size_t)n;
+		text[len++] = '\n';
+	}
+	if (len)
+		text[len - 1] = '\0';
+	return text;
+}
+
+int pods_refuse(struct pods *pods, const struct manifest_pod *from,
+		const struct diag *diag, struct err *e)
+{
+	const char *namespace = from->namespace[0] ? from->namespace : "default";
+	struct pod *pod;
+	int r = check_create(pods, namespace, from->name, e);
+
+	if (r < 0)
+		return r;
+	pod = pod_new(pods, 0);
+	if (!pod)
+		return err_set(e, STAGE_CONFIG, ENOMEM, "pod %s", from->name);
+	(void)snprintf(pod->name, sizeof(pod->name), "%s",
+		       from->name[0] ? from->name : "unnamed");
+	(void)snprintf(pod->namespace, sizeof(pod->namespace), "%s", namespace);
+	make_uid(pods, pod->uid);
+	pod->state = POD_REFUSED;
+	pod->reason = "InvalidManifest";
+	pod->message = refusal_text(from, diag);
+	pod_enter(pods, pod);
+	pod_update_status(pod);
+	return 0;
+}
+
+/* ---- look-up and small verbs ---- */
+
+struct pod *pods_find(struct pods *pods, const char *namespace, const char *name)
+{
+	if (!namespace)
+	namespace = "default";
+	list_for_each(node, &pods->list) {
+		struct pod *pod = list_entry(node, struct pod, node);
+
+		if (!strcmp(pod->name, name) && !strcmp(pod->namespace, namespace))
+			return pod;
+	}
+	return NULL;
+}
+
+bool pod_ended(const struct pod *pod)
+{
+	return pod->state == POD_ENDED || pod->state == POD_REFUSED;
+}
+
+const char *pod_uid(const struct pod *pod)
+{
+	return pod->uid;
+}
+
+int member_kill(struct pod *pod, const char *member, int sig)
+{
+	if (sig < 1 || sig > 64)
+		return -EINVAL;
+	for (size_t i = 0; i < pod->n_members; i++) {
+		struct member *m = &pod->members[i];
+
+		if (strcmp(m->spec->name, member))
+			continue;
+		if (m->pidfd < 0 || m->state == MEMBER_STARTING)
+			return -ESRCH;
+		return proc_signal(m->pidfd, sig);
+	}
+	return -ENOENT;
+}
+
+/* ---- all of them ---- */
+
+static void pod_collect(struct loop_garbage *garbage)
+{
+	pod_free(container_of(garbage, struct pod, garbage));
+}
+
+void pods_forget(struct pods *pods, struct pod *pod)
+{
+	if (list_empty(&pod->node))
+		return; /* forgotten already, freed after this turn */
+	list_remove(&pod->node);
+	pods->count--;
+	if (pod->spec)
+		pods->n_timers -= TIMERS_PER_POD + pod->n_members;
+	pod_publish(pod, POD_EVENT_POD_DELETED);
+	pod->garbage.fn = pod_collect;
+	loop_defer_free(pods->loop, &pod->garbage);
+}
+
+void pods_pod_ended(struct pods *pods, struct pod *pod)
+{
+	if (pods_all_done(pods) && pods->hooks.all_done)
+		pods->hooks.all_done(pods->hooks.arg);
+	if (pod->delete_wanted)
+		pod_advance(pod);
+}
+
+bool pods_all_done(const struct pods *pods)
+{
+	size_t ended = 0;
+
+	list_for_each(node, &pods->list) {
+		const struct pod *pod = list_entry(node, struct pod, node);
+
+		if (pod->state == POD_REFUSED)
+			continue; /* never was one; it waits for a person */
+		if (pod->state != POD_ENDED || pod->spec->restart == RESTART_ALWAYS)
+			return false;
+		ended++;
+	}
+	return ended > 0;
+}
+
+void pods_stop_all(struct pods *pods, int64_t deadline_ns)
+{
+	int64_t left_ms = (deadline_ns - loop_now(pods->loop)) / NSEC_PER_MSEC;
+
+	pods->stopping = true;
+	left_ms = MAX(left_ms, (int64_t)0);
+	list_for_each_safe(node, &pods->list) {
+		struct pod *pod = list_entry(node, struct pod, node);
+
+		if (!pod->spec)
+			continue;
+		pod_stop(pod, MIN(left_ms, pod->spec->grace_seconds * 1000));
+	}
+}
+
+void pods_kill_all(struct pods *pods)
+{
+	int r = cgroup_kill(pods->cgroup_fd, ".");
+
+	if (r < 0)
+		log_error("kill all pods: %s", strerror(-r));
+}
+
+bool pods_quiet(const struct pods *pods)
+{
+	list_for_each(node, &pods->list) {
+		const struct pod *pod = list_entry(node, struct pod, node);
+
+		for (size_t i = 0; i < pod->n_members; i++)
+			if (member_alive(&pod->members[i]))
+				return false;
+	}
+	return true;
+}
+
+size_t pods_describe_alive(const struct pods *pods, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	buf[0] = '\0';
+	list_for_each(node, &pods->list) {
+		const struct pod *pod = list_entry(node, struct pod, node);
+
+		for (size_t i = 0; i < pod->n_members; i++) {
+			const struct member *m = &pod->members[i];
+			int n;
+
+			if (!member_alive(m))
+				continue;
+			n = snprintf(buf + len, size - len, "%s%s/%s/%s (%s)",
+				     len ? ", " : "", pod->namespace, pod->name,
+				     m->spec->name, member_state_name(m->state));
+			if (n < 0 || (size_t)n >= size - len)
+				return size - 1;
+			len += (size_t)n;
+		}
+	}
+	return len;
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sandbox.c - the pod's uts, ipc and net namespaces, held by descriptors.
+ *
+ * A helper child makes them (unshare of a net namespace may wait for the kernel's lock),
+ * sets the hostname and the loopback, and passes the descriptors back. No pause process:
+ * a namespace lives as long as somebody holds a descriptor of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "netlink/link.h"
+#include "pod/pod.h"
+#include "rootfs/tree.h"
+
+#define SANDBOX_TIMEOUT_NS (10 * NSEC_PER_SEC) /* milliseconds when all is well */
+#define SANDBOX_SOCK	   3		       /* child.keep_fd */
+
+void sandbox_init(struct sandbox *s)
+{
+	*s = (struct sandbox){ .uts_fd = -1, .ipc_fd = -1, .net_fd = -1, .sock = -1 };
+	child_init(&s->child);
+}
+
+void sandbox_release(struct sandbox *s)
+{
+	fd_close(&s->uts_fd);
+	fd_close(&s->ipc_fd);
+	fd_close(&s->net_fd);
+	fd_close(&s->sock);
+	loop_timer_cancel(&s->retry);
+}
+
+/* ---- in the child ---- */
+
+static int fail(const char *what, int code)
+{
+	(void)dprintf(STDERR_FILENO, "%s: %s", what, strerror(code));
+	return 1;
+}
+
+static int make_volumes(const struct pod *pod)
+{
+	char path[sizeof(pod->volumes_dir) + 72];
+
+	for (size_t i = 0; i < pod->spec->n_volumes; i++) {
+		const struct spec_volume *v = &pod->spec->volumes[i];
+		int r;
+
+		if (v->kind != VOLUME_EMPTY_DIR)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", pod->volumes_dir, v->name);
+		r = tree_make(path, 0777); /* C302: whatever the umask */
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int sandbox_run(void *arg)
+{
+	const struct pod *pod = arg;
+	bool host = pod->spec->host_network;
+	int fds[3], r;
+	size_t n = 0;
+	struct err e;
+
+	r = make_volumes(pod);
+	if (r < 0)
+		return fail("make volumes", -r);
+	/* A pod on the machine's network has the machine's name too, as in Kubernetes. */
+	if (unshare(host ? CLONE_NEWIPC : CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET) < 0)
+		return fail("unshare", errno);
+	fds[n++] = open("/proc/self/ns/ipc", O_RDONLY | O_CLOEXEC);
+	if (!host) {
+		if (sethostname(pod->spec->hostname, strlen(pod->spec->hostname)) < 0)
+			return fail("sethostname", errno);
+		if (link_up_loopback(&e) < 0)
+			return fail(e.text, e.code);
+		fds[n++] = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
+		fds[n++] = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (fds[i] < 0)
+			return fail("open namespace", errno);
+	r = fd_send(SANDBOX_SOCK, fds, n, 's');
+	return r < 0 ? fail("pass namespaces", -r) : 0;
+}
+
+/* ---- in PID 1 ---- */
+
+static void sandbox_failed(struct pod *pod, const char *what)
+{
+	struct sandbox *s = &pod->sandbox;
+	int64_t delay = backoff_next(&s->backoff, &pod->pods->backoff, 0);
+
+	log_error("pod %s/%s: sandbox: %s; next try in %lld ms", pod->namespace,
+		  pod->name, what, (long long)(delay / NSEC_PER_MSEC));
+	pod->reason = "FailedCreatePodSandBox";
+	free(pod->message);
+	pod->message = strdup(what);
+	(void)loop_timer_set(pod->pods->loop, &s->retry,
+			     time_add(loop_now(pod->pods->loop), delay));
+	pod_update_status(pod);
+}
+
+static void sandbox_take(struct pod *pod)
+{
+	struct sandbox *s = &pod->sandbox;
+	int fds[FD_PASS_MAX];
+	size_t n = 0, want = pod->spec->host_network ? 1 : 3;
+	char tag;
+	int r = fd_receive(s->sock, fds, &n, &tag);
+
+	fd_close(&s->sock);
+	if (r < 0 || n != want) {
+		for (size_t i = 0; r == 0 && i < n; i++)
+			fd_close(&fds[i]);
+		sandbox_failed(pod, "namespaces were not passed");
+		return;
+	}
+	s->ipc_fd = fds[0];
+	if (want == 3) {
+		s->uts_fd = fds[1];
+		s->net_fd = fds[2];
+	}
+	pod->reason = NULL;
+	free(ptr_steal(&pod->message));
+	pod_advance(pod);
+}
+
+static void sandbox_done(struct child *child)
+{
+	struct sandbox *s = container_of(child, struct sandbox, child);
+	struct pod *pod = container_of(s, struct pod, sandbox);
+
+	if (pod->state != POD_CREATED) { /* stopped meanwhile */
+		fd_close(&s->sock);
+		pod_advance(pod);
+	} else if (child_ok(child)) {
+		sandbox_take(pod);
+	} else {
+		fd_close(&s->sock);
+		sandbox_failed(pod, child->timed_out ? "timed out" : child->output);
+	}
+}
+
+static void sandbox_retry(struct loop_timer *timer)
+{
+	struct sandbox *s = container_of(timer, struct sandbox, retry);
+
+	sandbox_start(container_of(s, struct pod, sandbox));
+}
+
+void sandbox_start(struct pod *pod)
+{
+	struct sandbox *s = &pod->sandbox;
+	int socks[2], r;
+
+	s->retry.fn = sandbox_retry;
+	if (pod->state != POD_CREATED || child_running(&s->child))
+		return;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) <
+	    0) {
+		sandbox_failed(pod, strerror(errno));
+		return;
+	}
+	s->sock = socks[0];
+	s->child.name = "sandbox";
+	s->child.argv = NULL;
+	s->child.run = sandbox_run;
+	s->child.arg = pod;
+	s->child.timeout_ns = SANDBOX_TIMEOUT_NS;
+	s->child.keep_fd = socks[1];
+	s->child.done = sandbox_done;
+	r = child_start(pod->pods->loop, &s->child);
+	fd_close(&socks[1]);
+	if (r < 0) {
+		fd_close(&s->sock);
+		sandbox_failed(pod, strerror(-r));
+	}
+}
+
+bool sandbox_ready(const struct pod *pod)
+{
+	return pod->sandbox.ipc_fd >= 0;
+}

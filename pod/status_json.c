@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * status_json.c - a pod as Kubernetes prints it, and the lists for control and init.
+ *
+ * Owns: nothing; every function returns a new reference. Called by: control, init.
+ * A NULL from json-c (memory) becomes a null in the text, never a crash: json-c's add
+ * functions take NULL values.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pod/launch.h"
+#include "pod/member_log.h"
+#include "pod/pod.h"
+
+typedef struct json_object json;
+
+static void put(json *o, const char *key, json *value)
+{
+	(void)json_object_object_add(o, key,
+				     value); /* out of memory: the key is absent */
+}
+
+static void put_string(json *o, const char *key, const char *value)
+{
+	if (value)
+		put(o, key, json_object_new_string(value));
+}
+
+static void put_int(json *o, const char *key, int64_t value)
+{
+	put(o, key, json_object_new_int64(value));
+}
+
+static void put_bool(json *o, const char *key, bool value)
+{
+	put(o, key, json_object_new_boolean(value));
+}
+
+static void put_time(json *o, const char *key, int64_t wall_ns)
+{
+	char text[TIME_TEXT_SIZE];
+
+	if (!wall_ns)
+		return;
+	time_text_sec(wall_ns, text);
+	put_string(o, key, text);
+}
+
+static void put_container_id(json *o, const struct member *m, const struct attempt *a)
+{
+	char id[POD_UID_BYTES + 96];
+
+	(void)snprintf(id, sizeof(id), "podinit://%s/%s/%u", m->pod->uid, m->spec->name,
+		       a->number);
+	put_string(o, "containerID", id);
+}
+
+static json *terminated_json(const struct member *m, const struct attempt *a)
+{
+	json *state = json_object_new_object(), *t = json_object_new_object();
+
+	put_int(t, "exitCode", a->exit_code);
+	if (a->exit.by_signal)
+		put_int(t, "signal", a->exit.status);
+	put_string(t, "reason", a->reason);
+	if (a->message[0])
+		put_string(t, "message", a->message);
+	put_time(t, "startedAt", a->started_wall_ns);
+	put_time(t, "finishedAt", a->finished_wall_ns);
+	put_container_id(t, m, a);
+	put(state, "terminated", t);
+	return state;
+}
+
+static json *waiting_json(const struct member *m)
+{
+	json *state = json_object_new_object(), *w = json_object_new_object();
+
+	put_string(w, "reason", m->wait_reason);
+	if (m->wait_message[0])
+		put_string(w, "message", m->wait_message);
+	put(state, "waiting", w);
+	return state;
+}
+
+static json *running_json(const struct attempt *a)
+{
+	json *state = json_object_new_object(), *r = json_object_new_object();
+
+	put_time(r, "startedAt", a->started_wall_ns);
+	put(state, "running", r);
+	return state;
+}
+
+/* state and lastState: the running or ended attempt, and the one before it. */
+static void put_states(json *o, const struct member *m)
+{
+	const struct attempt *last = m->ran_twice ? &m->last : NULL;
+
+	if (member_alive(m) && m->committed) {
+		put(o, "state", running_json(&m->now));
+	} else if (m->state == MEMBER_ENDED && m->ran) {
+		put(o, "state", terminated_json(m, &m->now));
+	} else {
+		put(o, "state", waiting_json(m));
+		last = m->ran ? &m->now : NULL;
+	}
+	put(o, "lastState", last ? terminated_json(m, last) : json_object_new_object());
+}
+
+static void put_user(json *o, const struct member *m)
+{
+	json *user = json_object_new_object(), *linux_user = json_object_new_object();
+	json *groups = json_object_new_array();
+	const struct user_ids *ids = &m->plan->user;
+
+	put_int(linux_user, "uid", ids->uid);
+	put_int(linux_user, "gid", ids->gid);
+	for (size_t i = 0; i < ids->n_groups; i++)
+		(void)json_object_array_add(groups,
+					    json_object_new_int64(ids->groups[i]));
+	put(linux_user, "supplementalGroups", groups);
+	put(user, "linux", linux_user);
+	put(o, "user", user);
+}
+
+static json *member_json(const struct member *m)
+{
+	json *o = json_object_new_object();
+
+	put_string(o, "name", m->spec->name);
+	put_states(o, m);
+	put_bool(o, "ready",
+		 m->spec->init ? member_succeeded(m) : m->state == MEMBER_RUNNING);
+	put_bool(o, "started", member_started(m));
+	put_int(o, "restartCount", m->restarts);
+	put_string(o, "image", m->spec->image);
+	put_string(o, "imageID", m->plan ? m->plan->image_id : "");
+	if (m->ran)
+		put_container_id(o, m, &m->now);
+	if (m->plan)
+		put_user(o, m);
+	return o;
+}
+
+/* "containers with unready status: [a b]": the same texts as the kubelet's. */
+static void put_names(json *o, const struct pod *pod, enum pod_condition which)
+{
+	bool init = which == CONDITION_INITIALIZED;
+	size_t from = init ? 0 : pod->spec->n_init;
+	size_t to = init ? pod->spec->n_init : pod->n_members;
+	char text[1024];
+	int len = snprintf(text, sizeof(text), "containers with %s status: [",
+			   init ? "incomplete" : "unready");
+	const char *space = "";
+
+	for (size_t i = from; i < to; i++) {
+		const struct member *m = &pod->members[i];
+		size_t left = sizeof(text) - (size_t)len;
+		int n;
+
+		if (init ? member_succeeded(m) : m->state == MEMBER_RUNNING)
+			continue;
+		n = snprintf(text + len, left, "%s%s", space, m->spec->name);
+		if (n < 0 || (size_t)n + 2 > left)
+			break; /* 128 members with long names: the first ones will do */
+		len += n;
+		space = " ";
+	}
+	(void)snprintf(text + len, sizeof(text) - (size_t)len, "]");
+	put_string(o, "message", text);
+}
+
+static json *conditions_json(const struct pod *pod)
+{
+	json *list = json_object_new_array();
+
+	for (size_t i = 0; i < CONDITION_MAX; i++) {
+		const struct condition *c = &pod->conditions[i];
+		json *o = json_object_new_object();
+
+		put_string(o, "type", pod_condition_name(i));
+		put_string(o, "status", c->is_true ? "True" : "False");
+		put_time(o, "lastTransitionTime", c->since_wall_ns);
+		put_string(o, "reason", c->reason);
+		if (c->reason && (!strcmp(c->reason, "ContainersNotReady") ||
+				  !strcmp(c->reason, "ContainersNotInitialized")))
+			put_names(o, pod, i);
+		(void)json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static json *members_json(const struct pod *pod, size_t from, size_t to)
+{
+	json *list = json_object_new_array();
+
+	for (size_t i = from; i < to; i++)
+		(void)json_object_array_add(list, member_json(&pod->members[i]));
+	return list;
+}
+
+static json *status_json(const struct pod *pod)
+{
+	json *o = json_object_new_object();
+
+	put_string(o, "phase", pod->phase);
+	put_string(o, "lifecycle", pod_lifecycle_name(pod));
+	put_string(o, "reason", pod->reason);
+	put_string(o, "message", pod->message);
+	put_time(o, "startTime", pod->created_wall_ns);
+	if (!pod->spec)
+		return o;
+	put_string(o, "qosClass", "BestEffort"); /* resources are refused by the parser */
+	put(o, "conditions", conditions_json(pod));
+	if (pod->spec->n_init)
+		put(o, "initContainerStatuses", members_json(pod, 0, pod->spec->n_init));
+	put(o, "containerStatuses", members_json(pod, pod->spec->n_init, pod->n_members));
+	return o;
+}
+
+static json *pairs_json(const struct spec_pair *pairs, size_t n)
+{
+	json *o = json_object_new_object();
+
+	for (size_t i = 0; i < n; i++)
+		put_string(o, pairs[i].key, pairs[i].value);
+	return o;
+}
+
+json *pod_json(const struct pod *pod)
+{
+	json *o = json_object_new_object(), *meta = json_object_new_object();
+
+	put_string(o, "apiVersion", "v1");
+	put_string(o, "kind", "Pod");
+	put_string(meta, "name", pod->name);
+	put_string(meta, "namespace", pod->namespace);
+	put_string(meta, "uid", pod->uid);
+	put_time(meta, "creationTimestamp", pod->created_wall_ns);
+	if (pod->spec && pod->spec->n_labels)
+		put(meta, "labels", pairs_json(pod->spec->labels, pod->spec->n_labels));
+	if (pod->spec && pod->spec->n_annotations)
+		put(meta, "annotations",
+		    pairs_json(pod->spec->annotations, pod->spec->n_annotations));
+	put(o, "metadata", meta);
+	put(o, "status", status_json(pod));
+	return o;
+}
+
+/* What a person looks for first: the reason of the member that is worst off. */
+static const char *summary_reason(const struct pod *pod)
+{
+	if (pod->reason)
+		return pod->reason;
+	for (size_t i = 0; i < pod->n_members; i++) {
+		const struct member *m = &pod->members[i];
+
+		if (m->state == MEMBER_STUCK)
+			return "Stuck";
+		if (m->state == MEMBER_BACKOFF)
+			return m->wait_reason;
+		if (m->state == MEMBER_ENDED && m->ran && m->now.exit_code)
+			return m->now.reason;
+	}
+	return NULL;
+}
+
+json *pods_list_json(const struct pods *pods)
+{
+	json *list = json_object_new_array();
+
+	list_for_each(node, &pods->list) {
+		const struct pod *pod = list_entry(node, struct pod, node);
+		size_t n_init = pod->spec ? pod->spec->n_init : 0;
+		int64_t ready = 0, restarts = 0;
+		json *o = json_object_new_object();
+
+		for (size_t i = 0; i < pod->n_members; i++) {
+			restarts += pod->members[i].restarts;
+			ready += i >= n_init && pod->members[i].state == MEMBER_RUNNING;
+		}
+		put_string(o, "namespace", pod->namespace);
+		put_string(o, "name", pod->name);
+		put_string(o, "uid", pod->uid);
+		put_string(o, "phase", pod->phase);
+		put_string(o, "lifecycle", pod_lifecycle_name(pod));
+		put_string(o, "reason", summary_reason(pod));
+		put_int(o, "containers", (int64_t)(pod->n_members - n_init));
+		put_int(o, "ready", ready);
+		put_int(o, "restarts", restarts);
+		put_time(o, "startTime", pod->created_wall_ns);
+		(void)json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static json *outcome_members(const struct pod *pod)
+{
+	json *list = json_object_new_array();
+
+	for (size_t i = 0; i < pod->n_members; i++) {
+		const struct member *m = &pod->members[i];
+		json *o = json_object_new_object();
+
+		put_string(o, "name", m->spec->name);
+		if (m->ran && !member_alive(m)) {
+			put_int(o, "exitCode", m->now.exit_code);
+			put_int(o, "signal",
+				m->now.exit.by_signal ? m->now.exit.status : 0);
+			put_string(o, "reason", m->now.reason);
+		} else {
+			put_string(o, "reason",
+				   member_alive(m) ? "Running" : m->wait_reason);
+		}
+		put_int(o, "restartCount", m->restarts);
+		(void)json_object_array_add(list, o);
+	}
+	return list;
+}
+
+json *pods_outcome_json(const struct pods *pods)
+{
+	json *list = json_object_new_array();
+
+	list_for_each(node, &pods->list) {
+		const struct pod *pod = list_entry(node, struct pod, node);
+		json *o = json_object_new_object();
+
+		put_string(o, "namespace", pod->namespace);
+		put_string(o, "name", pod->name);
+		put_string(o, "phase", pod->phase);
+		put_string(o, "reason", pod->reason);
+		put(o, "members", outcome_members(pod));
+		(void)json_object_array_add(list, o);
+	}
+	return list;
+}
+
+int pods_exit_code(const struct pods *pods)
+{
+	list_for_each(node, &pods->list) {
+		const struct pod *pod = list_entry(node, struct pod, node);
+
+		if (!strcmp(pod->phase, "Succeeded"))
+			continue;
+		for (size_t i = 0; i < pod->n_members; i++) {
+			const struct member *m = &pod->members[i];
+
+			if (m->ran && !member_alive(m) && m->now.exit_code)
+				return m->now.exit_code;
+		}
+		return 1;
+	}
+	return 0;
+}
+
+json *pods_timeline_json(const struct pods *pods)
+{
+	json *list = json_object_new_array();
+
+	list_for_each(node, &pods->list) {
+		const struct pod *pod = list_entry(node, struct pod, node);
+
+		for (size_t i = 0; i < pod->n_members; i++) {
+			json *o;
+
+			if (!pod->members[i].first_exec_ns)
+				continue;
+			o = json_object_new_object();
+			put_string(o, "namespace", pod->namespace);
+			put_string(o, "pod", pod->name);
+			put_string(o, "member", pod->members[i].spec->name);
+			put_int(o, "execNs", pod->members[i].first_exec_ns);
+			(void)json_object_array_add(list, o);
+		}
+	}
+	return list;
+}
+
+/* ---- log lines ---- */
+
+struct line_list {
+	json *list;
+	int64_t attempt; /* < 0 = all */
+};
+
+static void line_add(void *arg, int64_t wall_ns, uint32_t attempt, enum log_stream stream,
+		     bool partial, const char *text, size_t len)
+{
+	struct line_list *to = arg;
+	char when[TIME_TEXT_SIZE];
+	json *o;
+
+	if (to->attempt >= 0 && to->attempt != (int64_t)attempt)
+		return;
+	o = json_object_new_object();
+	time_text_nano(wall_ns, when);
+	put_string(o, "time", when);
+	put_string(o, "stream", stream == LOG_STDERR ? "stderr" : "stdout");
+	put_bool(o, "partial", partial);
+	put(o, "text", json_object_new_string_len(text, (int)len));
+	put_int(o, "attempt", attempt);
+	(void)json_object_array_add(to->list, o);
+}
+
+int member_log_json(struct pod *pod, const char *member, size_t max_lines,
+		    int64_t attempt, json **ret)
+{
+	for (size_t i = 0; i < pod->n_members; i++) {
+		struct member *m = &pod->members[i];
+		struct line_list lines = { NULL, attempt };
+		struct log_stats stats;
+		json *o;
+
+		if (strcmp(m->spec->name, member))
+			continue;
+		o = json_object_new_object();
+		lines.list = json_object_new_array();
+		member_log_tail(m->log, max_lines, line_add, &lines);
+		member_log_stats(m->log, &stats);
+		put(o, "lines", lines.list);
+		put_int(o, "lostBytes", (int64_t)stats.lost_bytes);
+		*ret = o;
+		return 0;
+	}
+	return -ENOENT;
+}

@@ -209,9 +209,10 @@ void json_refuse(struct json_reader *r, const struct json_at *at)
 {
 	if (json_object_is_type(at->value, json_type_string))
 		json_fault(r, at, DIAG_UNSUPPORTED,
-			   "\"%.64s\" as the Kubernetes field \"%s\" is not supported by "
+			   "the Kubernetes field \"%s\" (here \"%.64s\") is not "
+			   "supported by "
 			   "podinit yet",
-			   json_object_get_string(at->value), at->key);
+			   at->key, json_object_get_string(at->value));
 	else
 		json_fault(r, at, DIAG_UNSUPPORTED,
 			   "the Kubernetes field \"%s\" is not supported by podinit yet",

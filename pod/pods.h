@@ -94,6 +94,9 @@ int member_kill(struct pod *pod, const char *member, int sig);
 /* Shutdown. Stops every pod, all in parallel, each within its own grace but none later
  * than deadline_ns (CLOCK_BOOTTIME); nothing is restarted or created any more. */
 void pods_stop_all(struct pods *pods, int64_t deadline_ns);
+/* The longest grace among the pods that have not ended, 0 without any: how long a shutdown
+ * has to wait at most when nobody shortens it. */
+int64_t pods_longest_grace_ms(const struct pods *pods);
 /* cgroup.kill on the whole tree: after the deadline. */
 void pods_kill_all(struct pods *pods);
 /* No member process is left. */

@@ -156,6 +156,8 @@ UNIT_TESTS := \
 	tests/unit/init_reap.c \
 	tests/unit/init_shutdown.c \
 	tests/unit/init_signals.c \
+	tests/unit/pod_backoff.c \
+	tests/unit/pod_member_state.c \
 	#
 
 # ---- rooms: the linker sees the same arrows as the design -----------------------------

@@ -107,7 +107,7 @@ static void exit_ready(struct loop_src *src, uint32_t events)
  * not there yet): wait and try again, whatever the restart policy. */
 static void create_failed(struct member *m, const char *reason, const struct err *e)
 {
-	char what[200];
+	char what[sizeof(m->pod->namespace) + sizeof(m->pod->name) + 128];
 
 	m->wait_reason = reason;
 	(void)snprintf(m->wait_message, sizeof(m->wait_message), "%s", e->text);
@@ -390,7 +390,7 @@ static void do_finish(struct member *m)
 	set_state(m, MEMBER_BACKOFF);
 	m->wait_reason = "CrashLoopBackOff";
 	(void)snprintf(m->wait_message, sizeof(m->wait_message),
-		       "back-off %lldms restarting failed container=%s pod=%s_%s",
+		       "back-off %lldms restarting failed container=%s pod=%.100s_%s",
 		       (long long)(delay_ns / NSEC_PER_MSEC), m->spec->name, m->pod->name,
 		       m->pod->namespace);
 	if (delay_ns == 0) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/known.h"
 #include "base/log.h"
 #include "base/time.h"
 
@@ -26,9 +27,6 @@
 /* Exit codes of a child that did not get as far as its work; 127 as in a shell. */
 #define EXIT_NO_SETUP	126
 #define EXIT_NO_EXEC	127
-
-/* Running helpers, so that init's search for orphans leaves them alone. */
-static struct list running = LIST_INIT(running);
 
 /* ---- in the child ----------------------------------------------------------------- */
 
@@ -158,7 +156,6 @@ static void release(struct child *child)
 	close_output(child);
 	loop_src_remove(&child->exit_src);
 	fd_close(&child->pidfd);
-	list_remove(&child->node);
 }
 
 static void on_exit_event(struct loop_src *src, uint32_t events)
@@ -173,6 +170,7 @@ static void on_exit_event(struct loop_src *src, uint32_t events)
 		/* Somebody else took it, which is a fault of ours; the helper has ended.
 		 */
 		log_warn("%s: exit status lost (errno %d)", child->name, -r);
+		known_remove(child->exit.pid);
 		child->exit.by_signal = child->exit.core_dumped = false;
 		child->exit.status = 255;
 	}
@@ -199,7 +197,6 @@ static void on_deadline(struct loop_timer *timer)
 void child_init(struct child *child)
 {
 	*child = (struct child){ .keep_fd = -1, .pidfd = -1, .out_fd = -1 };
-	list_init(&child->node);
 }
 
 static void forget_results(struct child *child)
@@ -244,13 +241,13 @@ int child_start(struct loop *loop, struct child *child)
 	if (r < 0)
 		goto fail;
 	child->exit.pid = r;
-	list_append(&running, &child->node);
 	r = loop_src_add(loop, &child->exit_src, child->pidfd, EPOLLIN, LOOP_EXIT,
 			 on_exit_event);
 	if (r == 0)
 		return 0;
-	/* Nobody would hear of its end: it becomes an orphan that init collects. */
+	/* Nobody here would hear of its end: it becomes an orphan that init collects. */
 	(void)proc_signal(child->pidfd, SIGKILL);
+	known_remove(child->exit.pid);
 fail:
 	release(child);
 	return r;
@@ -259,14 +256,6 @@ fail:
 bool child_running(const struct child *child)
 {
 	return child->pidfd >= 0;
-}
-
-bool child_owns(pid_t pid)
-{
-	list_for_each(it, &running)
-		if (list_entry(it, struct child, node)->exit.pid == pid)
-			return true;
-	return false;
 }
 
 void child_cancel(struct child *child)

@@ -37,7 +37,6 @@ struct child {
 	int pidfd, out_fd;
 	struct loop_src exit_src, out_src;
 	struct loop_timer deadline;
-	struct list node;
 };
 
 /* Zeroes it, keep_fd is -1. "not running": child_running() is false, child_cancel()
@@ -52,9 +51,6 @@ void child_init(struct child *child);
 int child_start(struct loop *loop, struct child *child);
 
 bool child_running(const struct child *child);
-
-/* Is pid a helper that is not collected yet? Whoever reaps orphans asks this first. */
-bool child_owns(pid_t pid);
 
 /* Sends SIGKILL; done() still comes, with timed_out false unless the deadline was first.
  */

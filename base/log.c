@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/known.h"
 #include "base/loop.h"
 #include "base/proc.h"
 #include "base/str.h"
@@ -407,7 +408,8 @@ static void drain_until(int64_t end_ns)
 		return;
 	if (!wait_until(pidfd, POLLIN, end_ns))
 		(void)proc_signal(pidfd, SIGKILL); /* ours and not collected: it exists */
-	(void)proc_collect(pidfd, &ignored, NULL); /* init takes it when it ends later */
+	if (proc_collect(pidfd, &ignored, NULL) < 0)
+		known_remove(pid); /* stuck in the kernel: whoever still reaps takes it */
 }
 
 void log_final_line(const char *text, int timeout_ms)

@@ -15,15 +15,29 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/child.h"
 #include "base/fd.h"
+#include "base/known.h"
 #include "base/log.h"
 #include "base/time.h"
 
 #define LONG_NS	    (20 * NSEC_PER_SEC)
 #define DEADLINE_MS 20000
+
+static int ctl_countdown; /* the n-th epoll_ctl() from now fails with ENOMEM */
+
+int epoll_ctl(int fd, int op, int target, struct epoll_event *event)
+{
+	if (ctl_countdown && --ctl_countdown == 0) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, fd, op, target, event);
+}
 
 static struct loop *loop;
 static struct child child;
@@ -33,7 +47,7 @@ static void on_done(struct child *c)
 {
 	assert_ptr_equal(c, &child);
 	assert_false(child_running(c));
-	assert_false(child_owns(c->exit.pid));
+	assert_false(known_has(c->exit.pid));
 	done_calls++;
 }
 
@@ -59,7 +73,7 @@ static void start(void)
 {
 	assert_int_equal(child_start(loop, &child), 0);
 	assert_true(child_running(&child));
-	assert_true(child_owns(child.exit.pid));
+	assert_true(known_has(child.exit.pid));
 	assert_int_equal(done_calls, 0);
 }
 
@@ -439,6 +453,25 @@ static void failed_start_leaves_nothing(void **state)
 	assert_true(child_ok(&child));
 }
 
+static void unwatched_child_becomes_an_orphan(void **state)
+{
+	int status;
+
+	(void)state;
+	child.run = hang;
+	ctl_countdown = 1; /* the output */
+	assert_int_equal(child_start(loop, &child), -ENOMEM);
+	assert_int_equal(proc_peek_any(), -ECHILD);
+	ctl_countdown = 2; /* the pidfd */
+	assert_int_equal(child_start(loop, &child), -ENOMEM);
+	assert_false(child_running(&child));
+	assert_false(known_has(child.exit.pid));
+	assert_int_equal(waitpid(child.exit.pid, &status, 0), child.exit.pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_int_equal(loop_turn(loop, 0), 0);
+	assert_int_equal(done_calls, 0);
+}
+
 static void stolen_status_is_an_error_not_a_hang(void **state)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -500,6 +533,7 @@ int main(void)
 		CHILD_TEST(child_has_only_what_it_was_given),
 		CHILD_TEST(second_start_is_refused_while_it_runs),
 		CHILD_TEST(failed_start_leaves_nothing),
+		CHILD_TEST(unwatched_child_becomes_an_orphan),
 		CHILD_TEST(stolen_status_is_an_error_not_a_hang),
 		CHILD_TEST(may_start_again_in_done),
 	};

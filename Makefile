@@ -112,6 +112,20 @@ SRC_pod := \
 	#
 
 SRC_control := \
+	control/client.c \
+	control/commands.c \
+	control/commands_log.c \
+	control/commands_machine.c \
+	control/commands_pod.c \
+	control/control.c \
+	control/grammar.c \
+	control/json_text.c \
+	control/listener.c \
+	control/request.c \
+	control/subscription.c \
+	control/transport_port.c \
+	control/transport_unix.c \
+	control/transport_vsock.c \
 	#
 
 # All but main(), so that unit tests can link it.

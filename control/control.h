@@ -2,9 +2,10 @@
 /*
  * control.h - the JSON channel: QMP's grammar over unix socket, vsock and serial ports.
  *
- * Owns: listeners, clients, their buffers. Called by: init. Documented in docs/control.md.
- * No client can delay the loop or grow memory: input and output of a client are bounded,
- * a slow one is dropped (socket) or loses events with a count (serial port).
+ * Owns: listeners, clients, their buffers. Called by: init. Documented in
+ * docs/control.md. No client can delay the loop or grow memory: input and output of a
+ * client are bounded, a slow one is dropped (socket) or loses events with a count (serial
+ * port).
  */
 #ifndef CONTROL_CONTROL_H
 #define CONTROL_CONTROL_H
@@ -27,7 +28,8 @@ struct control_hooks {
 
 struct control;
 
-/* Opens the unix socket. 0 or -errno; later a listener that fails is logged and retried. */
+/* Opens the unix socket. 0 or -errno; later a listener that fails is logged and retried.
+ */
 int control_init(struct control **ret, struct loop *loop, struct pods *pods,
 		 const struct machine *machine, const struct control_hooks *hooks,
 		 struct err *e);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * request.c - see request.h.
+ */
+#include "control/request.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/grammar.h"
+
+static int fail(char *desc, const char *text)
+{
+	(void)snprintf(desc, REQUEST_DESC_BYTES, "%s", text);
+	return -EINVAL;
+}
+
+static struct json_object *parse(const char *text, size_t len, char *desc)
+{
+	/* json-c counts the leaf values as a level of their own. */
+	struct json_tokener *tok = json_tokener_new_ex(GRAMMAR_DEPTH_MAX + 2);
+	struct json_object *root;
+	enum json_tokener_error e;
+
+	if (!tok) {
+		(void)fail(desc, "out of memory");
+		return NULL;
+	}
+	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	root = json_tokener_parse_ex(tok, text, (int)len);
+	e = json_tokener_get_error(tok);
+	if (e != json_tokener_success || !json_object_is_type(root, json_type_object)) {
+		(void)snprintf(desc, REQUEST_DESC_BYTES, "not JSON: %s at byte %zu",
+			       json_tokener_error_desc(e),
+			       json_tokener_get_parse_end(tok));
+		json_object_put(root);
+		root = NULL;
+	}
+	json_tokener_free(tok);
+	return root;
+}
+
+static int take_execute(struct request *r, struct json_object *value, char *desc)
+{
+	if (!json_object_is_type(value, json_type_string))
+		return fail(desc, "'execute' must be a string");
+	r->execute = json_object_get_string(value);
+	if (strlen(r->execute) != (size_t)json_object_get_string_len(value))
+		return fail(desc, "'execute' has a NUL character in it");
+	return 0;
+}
+
+static bool is_answer_member(const char *key)
+{
+	return strcmp(key, "return") == 0 || strcmp(key, "error") == 0 ||
+	       strcmp(key, "event") == 0 || strcmp(key, "QMP") == 0;
+}
+
+/* Every error is looked for after the id was taken, so that it can be echoed. */
+static int check_members(struct request *r, char *desc)
+{
+	int err = 0;
+
+	json_object_object_foreach(r->root, key, value) {
+		r->answer |= is_answer_member(key);
+		if (strcmp(key, "id") == 0 || err < 0)
+			continue;
+		if (strcmp(key, "execute") == 0) {
+			err = take_execute(r, value, desc);
+		} else if (strcmp(key, "arguments") == 0) {
+			r->arguments = value;
+			if (!json_object_is_type(value, json_type_object))
+				err = fail(desc, "'arguments' must be an object");
+		} else {
+			(void)snprintf(desc, REQUEST_DESC_BYTES,
+				       "unknown member '%.64s' of the request", key);
+			err = -EINVAL;
+		}
+	}
+	return err;
+}
+
+int request_parse(const char *text, size_t len, struct request *ret,
+		  char desc[static REQUEST_DESC_BYTES])
+{
+	size_t id_bytes = 0;
+	int err;
+
+	*ret = (struct request){ .root = parse(text, len, desc) };
+	if (!ret->root)
+		return -EINVAL;
+	if (json_object_object_get_ex(ret->root, "id", &ret->id)) {
+		(void)json_object_to_json_string_length(ret->id, JSON_C_TO_STRING_PLAIN,
+							&id_bytes);
+		if (id_bytes > REQUEST_ID_BYTES) {
+			ret->id = NULL;
+			return fail(desc, "'id' is too long");
+		}
+		ret->has_id = true;
+	}
+	err = check_members(ret, desc);
+	if (err < 0)
+		return err;
+	if (!ret->execute)
+		return fail(desc, "'execute' is missing");
+	return 0;
+}
+
+void request_free(struct request *r)
+{
+	json_object_put(r->root);
+	*r = (struct request){ 0 };
+}

@@ -92,6 +92,16 @@ SRC_bpf := \
 	#
 
 SRC_rootfs := \
+	rootfs/early.c \
+	rootfs/early_dev.c \
+	rootfs/early_settings.c \
+	rootfs/image.c \
+	rootfs/image_ref.c \
+	rootfs/in_root.c \
+	rootfs/member_root.c \
+	rootfs/member_system.c \
+	rootfs/member_volume.c \
+	rootfs/tree.c \
 	#
 
 SRC_pod := \
@@ -102,7 +112,14 @@ SRC_pod := \
 	pod/launch.c \
 	pod/launch_child.c \
 	pod/lifecycle.c \
+	pod/log_file.c \
+	pod/log_ring.c \
+	pod/log_service.c \
+	pod/log_split.c \
+	pod/log_tail.c \
+	pod/log_writer.c \
 	pod/member.c \
+	pod/member_log.c \
 	pod/member_state.c \
 	pod/pods.c \
 	pod/sandbox.c \

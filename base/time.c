@@ -26,7 +26,9 @@ int64_t time_wall_ns(void)
 
 int64_t time_add(int64_t now_ns, int64_t delta_ns)
 {
-	return delta_ns > TIME_NEVER - now_ns ? TIME_NEVER : now_ns + delta_ns;
+	int64_t sum_ns;
+
+	return __builtin_add_overflow(now_ns, delta_ns, &sum_ns) ? TIME_NEVER : sum_ns;
 }
 
 /* Writes n as so many decimal digits and returns the place behind them. */

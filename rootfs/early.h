@@ -16,6 +16,10 @@ struct sandbox_kind {
 	bool initramfs;      /* "/" was the kernel's rootfs */
 };
 
+/* Are we in the kernel's first pid namespace: on a machine, not in a container? What
+ * would reach past a container (super blocks, kernel settings) asks this first. */
+bool early_initial_pid_ns(void);
+
 /* Finds out where we run. Needs /proc; mounts it when it is not there. */
 int early_detect(struct sandbox_kind *ret, struct err *e);
 

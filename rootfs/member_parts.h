@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * member_parts.h - the step groups of member_root_enter(), for member_root.c alone.
+ *
+ * All run in the launch child between clone and exec, with the new root as working
+ * directory and umask 0, before pivot_root: the machine's paths are absolute, the
+ * member's relative. Async-signal-safe; 0 or -errno with s filled.
+ */
+#ifndef ROOTFS_MEMBER_PARTS_H
+#define ROOTFS_MEMBER_PARTS_H
+
+#include "rootfs/member_root.h"
+
+/* /proc /sys /sys/fs/cgroup /dev and what is in it, masked and read-only paths. */
+int member_system_mount(const struct member_root *root, struct step *s);
+
+/* The volumes, in their order. root_fd: the new root. */
+int member_volume_mount(const struct member_root *root, int root_fd, struct step *s);
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * member_volume.c - the volumes of a member: source checked, target made, mounted.
+ *
+ * Owns: one detached mount tree at a time. Called by: member_root.c.
+ * A target may lie inside a volume that a running member of the same pod writes to, so
+ * it is opened once, below the new root, and mounted on by descriptor: no second look-up
+ * that somebody could win.
+ */
+#include "rootfs/member_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "rootfs/in_root.h"
+#include "rootfs/tree.h"
+
+/* What each hostPath type asks of the source, and what it makes when it is missing. */
+enum host_make { MAKE_NOTHING, MAKE_DIRECTORY, MAKE_FILE };
+
+static const struct {
+	mode_t format; /* S_IFMT part, 0 = any */
+	enum host_make make;
+	int code; /* errno for a source of another kind */
+	const char *complaint;
+} host_types[] = {
+	/* Without a type the runtimes make a missing source a directory. */
+	[HOST_PATH_ANY] = { 0, MAKE_DIRECTORY, 0, NULL },
+	[HOST_PATH_DIRECTORY_OR_CREATE] = { S_IFDIR, MAKE_DIRECTORY, ENOTDIR,
+					    "is not a Directory" },
+	[HOST_PATH_DIRECTORY] = { S_IFDIR, MAKE_NOTHING, ENOTDIR, "is not a Directory" },
+	[HOST_PATH_FILE_OR_CREATE] = { S_IFREG, MAKE_FILE, EINVAL, "is not a File" },
+	[HOST_PATH_FILE] = { S_IFREG, MAKE_NOTHING, EINVAL, "is not a File" },
+	[HOST_PATH_SOCKET] = { S_IFSOCK, MAKE_NOTHING, ENOTSOCK, "is not a Socket" },
+	[HOST_PATH_CHAR_DEVICE] = { S_IFCHR, MAKE_NOTHING, ENODEV,
+				    "is not a CharDevice" },
+	[HOST_PATH_BLOCK_DEVICE] = { S_IFBLK, MAKE_NOTHING, ENOTBLK,
+				     "is not a BlockDevice" },
+};
+
+/* "PATH TEXT", cut in the path so that the text survives. */
+static void sentence(char out[static STEP_WHAT_BYTES], const char *path, const char *text)
+{
+	size_t text_len = strlen(text);
+	size_t len = MIN(strlen(path), STEP_WHAT_BYTES - 16 - text_len);
+
+	memcpy(out, path, len);
+	out[len] = ' ';
+	memcpy(out + len + 1, text, text_len + 1);
+}
+
+static int source_make(const struct root_mount *m, struct step *s)
+{
+	int r = -ENOENT, fd;
+
+	switch (host_types[m->host_type].make) {
+	case MAKE_DIRECTORY:
+		r = tree_make(m->source, 0755);
+		break;
+	case MAKE_FILE:
+		fd = open(m->source, O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY | O_CLOEXEC,
+			  0644);
+		/* Another member of the pod may have made it just now. */
+		r = fd >= 0 || errno == EEXIST ? 0 : -errno;
+		fd_close(&fd);
+		break;
+	case MAKE_NOTHING:
+		break;
+	}
+	if (r < 0)
+		return step_fail(s, STAGE_VOLUME, -r, "open hostPath", m->source);
+	return 0;
+}
+
+/* The source as a detached tree with all the mounts below it (kubelet asks the runtimes
+ * for rbind), checked through the descriptor that will be mounted. */
+static int source_open(const struct root_mount *m, struct step *s, int *ret_fd,
+		       mode_t *ret_mode)
+{
+	const unsigned int flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
+	_cleanup_close_
+	int tree_fd = open_tree(AT_FDCWD, m->source, flags);
+	struct stat st;
+	mode_t format;
+
+	if (tree_fd < 0 && errno == ENOENT && m->is_host_path) {
+		int r = source_make(m, s);
+
+		if (r < 0)
+			return r;
+		tree_fd = open_tree(AT_FDCWD, m->source, flags);
+	}
+	if (tree_fd < 0 || fstat(tree_fd, &st) < 0)
+		return step_fail(s, STAGE_VOLUME, errno,
+				 m->is_host_path ? "open hostPath" : "open volume source",
+				 m->source);
+	format = m->is_host_path ? host_types[m->host_type].format : 0;
+	if (format && (st.st_mode & S_IFMT) != format) {
+		char what[STEP_WHAT_BYTES];
+
+		sentence(what, m->source, host_types[m->host_type].complaint);
+		return step_fail(s, STAGE_VOLUME, host_types[m->host_type].code,
+				 "hostPath", what);
+	}
+	*ret_mode = st.st_mode;
+	*ret_fd = fd_steal(&tree_fd);
+	return 0;
+}
+
+static int volume_mount(const struct root_mount *m, int root_fd, struct step *s)
+{
+	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
+	_cleanup_close_
+	int tree_fd = -1;
+	_cleanup_close_
+	int target_fd = -1;
+	mode_t mode = 0;
+	int r = source_open(m, s, &tree_fd, &mode);
+
+	if (r < 0)
+		return r;
+	/* Not AT_RECURSIVE: readOnly in Kubernetes leaves the mounts below alone, that is
+	 * what recursiveReadOnly is for. */
+	if (m->read_only &&
+	    mount_setattr(tree_fd, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)) < 0)
+		return step_fail(s, STAGE_MOUNT, errno, "make read-only the volume at",
+				 m->target);
+	target_fd = in_root_make(root_fd, m->target, S_ISDIR(mode));
+	if (target_fd < 0)
+		return step_fail(s, STAGE_MOUNT, -target_fd, "open volume target",
+				 m->target);
+	if (move_mount(tree_fd, "", target_fd, "",
+		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return step_fail(s, STAGE_MOUNT, errno, "mount volume on", m->target);
+	return 0;
+}
+
+int member_volume_mount(const struct member_root *root, int root_fd, struct step *s)
+{
+	for (size_t i = 0; i < root->n_mounts; i++) {
+		int r = volume_mount(&root->mounts[i], root_fd, s);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

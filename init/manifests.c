@@ -147,13 +147,14 @@ static void create_pod(struct manifests *m)
 {
 	size_t index = m->next_pod++;
 	struct manifest_pod *pod = &m->current.pods[index];
+	struct pod *created;
 	struct err e = { 0 };
 
 	if (!pod->spec) {
 		refuse(m, pod, index);
 		return;
 	}
-	if (pods_create(m->pods, pod->spec, NULL, &e) < 0) {
+	if (pods_create(m->pods, pod->spec, &created, &e) < 0) {
 		log_err(LOG_ERROR, m->names[m->next_name - 1], &e);
 		m->refused++;
 		return;

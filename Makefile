@@ -86,9 +86,11 @@ SRC_config := \
 	#
 
 SRC_netlink := \
+	netlink/link.c \
 	#
 
 SRC_bpf := \
+	bpf/feature.c \
 	#
 
 SRC_rootfs := \
@@ -101,7 +103,9 @@ SRC_rootfs := \
 	rootfs/member_root.c \
 	rootfs/member_system.c \
 	rootfs/member_volume.c \
+	rootfs/modules.c \
 	rootfs/tree.c \
+	rootfs/unmount.c \
 	#
 
 SRC_pod := \
@@ -178,6 +182,10 @@ UNIT_TESTS := \
 	tests/unit/base_proc.c \
 	tests/unit/base_str.c \
 	tests/unit/base_time.c \
+	tests/unit/control_client.c \
+	tests/unit/control_commands.c \
+	tests/unit/control_grammar.c \
+	tests/unit/control_transport.c \
 	tests/unit/init_cmdline.c \
 	tests/unit/init_end.c \
 	tests/unit/init_machine_file.c \
@@ -256,12 +264,13 @@ $(BUILD)/deps.mk: deps.txt .ci/deps
 # ---- virtual machine ------------------------------------------------------------------
 
 MANIFESTS ?= examples/hello.json
+MACHINE   ?= examples/machine.json
 RUNFLAGS  ?=
 BUSYBOX   := $(BUILD)/images/busybox
 
 run: programs $(BUSYBOX)/config.json ## boot MANIFESTS (examples/hello.json) in QEMU
 	$(Q)PODVM_BUILD=$(BUILD) $(PYTHON) rootfs/podvm run --image busybox=$(BUSYBOX) \
-		$(RUNFLAGS) $(MANIFESTS)
+		--machine $(MACHINE) $(RUNFLAGS) $(MANIFESTS)
 
 $(BUSYBOX)/config.json: rootfs/busybox-image /bin/busybox
 	$(call msg,IMAGE,$(@D))$(PYTHON) rootfs/busybox-image $(@D)

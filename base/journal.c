@@ -99,17 +99,21 @@ static void make_room(struct journal *j, size_t len)
 	}
 }
 
+size_t journal_body_max(const struct journal *j, size_t head_len)
+{
+	return j->size / RECORDS_MIN - sizeof(struct record) - head_len;
+}
+
 uint64_t journal_append(struct journal *j, uint32_t kind, int64_t wall_ns,
 			const void *head, size_t head_len, const void *body,
 			size_t body_len)
 {
-	size_t limit = j->size / RECORDS_MIN;
 	size_t gap = j->size - (j->head & (j->size - 1));
 	struct record *r;
 	size_t total;
 
-	assert(head_len <= limit - sizeof(*r));
-	body_len = MIN(body_len, limit - sizeof(*r) - head_len);
+	assert(head_len <= journal_body_max(j, 0));
+	body_len = MIN(body_len, journal_body_max(j, head_len));
 	total = sizeof(*r) + head_len + body_len;
 	total = (total + RECORD_ALIGN - 1) & ~(size_t)(RECORD_ALIGN - 1);
 

@@ -16,7 +16,7 @@
 
 struct journal {
 	char *map;
-	size_t size;         /* bytes of the mapping, a power of two >= 4096 */
+	size_t size;	     /* bytes of the mapping, a power of two >= 4096 */
 	uint64_t head, tail; /* byte positions, growing; head - tail <= size */
 	uint64_t first_seq;  /* of the oldest record held */
 	uint64_t next_seq;   /* of the next record to come */
@@ -43,6 +43,9 @@ uint64_t journal_append(struct journal *j, uint32_t kind, int64_t wall_ns,
 			const void *head, size_t head_len, const void *body,
 			size_t body_len);
 
+/* The longest body that journal_append() does not cut beside a head of that length. */
+size_t journal_body_max(const struct journal *j, size_t head_len);
+
 /* A cursor remembers the byte position too, so that following is O(1). Zero = from the
  * oldest record. */
 struct journal_cursor {
@@ -51,8 +54,10 @@ struct journal_cursor {
 };
 
 void journal_seek_start(const struct journal *j, struct journal_cursor *c); /* oldest */
-void journal_seek_end(const struct journal *j, struct journal_cursor *c);   /* only new ones */
-/* To the record seq, or the oldest held when it is gone, or the end when still to come. */
+void journal_seek_end(const struct journal *j,
+		      struct journal_cursor *c); /* only new ones */
+/* To the record seq, or the oldest held when it is gone, or the end when still to come.
+ */
 void journal_seek_seq(const struct journal *j, struct journal_cursor *c, uint64_t seq);
 
 /* Next record and advances. false at the end. *ret_lost = records overwritten since the

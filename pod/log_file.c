@@ -53,7 +53,7 @@ void log_file_close(struct log_file *file)
 /* ---- directories ------------------------------------------------------------------ */
 
 /* The log directory itself may be a link of the administrator's. */
-static int root_open(const char *path)
+int log_dir_open(const char *path)
 {
 	char part[PATH_MAX];
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -88,7 +88,7 @@ static int child_open(int dir_fd, const char *name)
 static int dir_open(const struct log_file *file)
 {
 	_cleanup_close_
-	int root = root_open(file->limits->dir);
+	int root = log_dir_open(file->limits->dir);
 	_cleanup_close_
 	int pod = -1;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * log_ring.c - see log_ring.h. Offsets into a fixed area: equal offsets mean empty, so the
- * producer never fills the last gap. A message is contiguous; the producer jumps to the
- * front when it comes to the end, and earlier when the front is free, so that a quiet
+ * log_ring.c - see log_ring.h. Offsets into a fixed area: equal offsets mean empty, so
+ * the producer never fills the last gap. A message is contiguous; the producer jumps to
+ * the front when it comes to the end, and earlier when the front is free, so that a quiet
  * machine touches the first pages only.
  */
 #include "pod/log_ring.h"
@@ -18,7 +18,7 @@
 #define MESSAGE_ALIGN 8
 
 /* The header page is not counted. */
-#define HEAD_BYTES 4096
+#define HEAD_BYTES    4096
 
 struct mark_slot {
 	uint64_t number; /* of the message */
@@ -48,17 +48,19 @@ static void store(uint32_t *at, uint32_t value)
 
 int log_ring_init(struct log_ring *ring)
 {
-	_cleanup_close_ int mem_fd = memfd_create("podinit-log", MFD_CLOEXEC);
+	_cleanup_close_
+	int mem_fd = memfd_create("podinit-log", MFD_CLOEXEC);
 	/* Blocking: the consumer waits in read(2). The producer adds 1 a time, and the
 	 * counter would have to reach 2^64 - 1 to make that block. */
-	_cleanup_close_ int wake_fd = eventfd(0, EFD_CLOEXEC);
+	_cleanup_close_
+	int wake_fd = eventfd(0, EFD_CLOEXEC);
 	void *map;
 
 	if (mem_fd < 0 || wake_fd < 0 ||
 	    ftruncate(mem_fd, sizeof(struct log_ring_shared)) < 0)
 		return -errno;
-	map = mmap(NULL, sizeof(struct log_ring_shared), PROT_READ | PROT_WRITE, MAP_SHARED,
-		   mem_fd, 0);
+	map = mmap(NULL, sizeof(struct log_ring_shared), PROT_READ | PROT_WRITE,
+		   MAP_SHARED, mem_fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
 	*ring = (struct log_ring){
@@ -74,7 +76,8 @@ void log_ring_free(struct log_ring *ring)
 {
 	if (!ring->shared)
 		return;
-	(void)munmap(ring->shared, sizeof(*ring->shared)); /* fails for a bad address only */
+	(void)munmap(ring->shared,
+		     sizeof(*ring->shared)); /* fails for a bad address only */
 	ring->shared = NULL;
 	fd_close(&ring->mem_fd);
 	fd_close(&ring->wake_fd);
@@ -87,13 +90,13 @@ static struct log_message *message_at(const struct log_ring *ring, uint32_t at)
 
 /* ---- the producer ----------------------------------------------------------------- */
 
-/* The consumer's offset, or ours (nothing is queued) when it is none. */
+/* The consumer's offset, or the producer's (nothing is queued) when it is none. */
 static uint32_t read_at(const struct log_ring *ring)
 {
 	uint32_t at = load(&ring->shared->read_at);
 
 	if (at > LOG_RING_BYTES_MAX - sizeof(struct log_message) || at % MESSAGE_ALIGN)
-		return ring->write_at;
+		return load(&ring->shared->write_at);
 	return at;
 }
 
@@ -193,7 +196,7 @@ void log_ring_want_room(struct log_ring *ring)
 
 const struct log_message *log_ring_peek(const struct log_ring *ring)
 {
-	uint32_t at = load(&ring->shared->read_at);
+	uint32_t at = read_at(ring);
 
 	if (at == load(&ring->shared->write_at))
 		return NULL;
@@ -241,7 +244,8 @@ void log_ring_mark(struct log_ring *ring, const struct log_message *m,
 {
 	uint32_t slot = !load(&ring->shared->mark_slot);
 
-	ring->shared->marks[slot] = (struct mark_slot){ .number = m->number, .mark = *mark };
+	ring->shared->marks[slot] = (struct mark_slot){ .number = m->number,
+							.mark = *mark };
 	store(&ring->shared->mark_slot, slot);
 }
 

@@ -52,7 +52,9 @@ static void on_mark(struct log_file *file, const struct log_mark *mark)
 /* A reader that is gone has died, and we are about to. */
 static void report(uint64_t log_id, uint64_t lost_bytes, int code)
 {
-	struct log_report r = { .log_id = log_id, .lost_bytes = lost_bytes, .code = code };
+	struct log_report r = { .log_id = log_id,
+				.lost_bytes = lost_bytes,
+				.code = code };
 
 	(void)!write(writer.report_fd, &r, sizeof(r));
 }
@@ -68,7 +70,8 @@ static struct slot *slot_get(const struct log_message *m)
 	slot->log_id = m->log_id;
 	(void)snprintf(slot->pod_dir, sizeof(slot->pod_dir), "%s", m->bytes);
 	(void)snprintf(slot->member, sizeof(slot->member), "%s", log_message_member(m));
-	log_file_init(&slot->file, writer.limits, slot->pod_dir, slot->member, m->attempt);
+	log_file_init(&slot->file, writer.limits, slot->pod_dir, slot->member,
+		      m->attempt);
 	slot->file.mark = on_mark;
 	return slot;
 }
@@ -131,19 +134,20 @@ static void close_others(int a, int b)
 static void child_prepare(void)
 {
 	proc_reset_signals();
-	/* A member's pipe is not ours to die of, and a dead PID 1 is the end in any case. */
+	/* A member's pipe is not ours to die of, and a dead PID 1 is the end in any case.
+	 */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)prctl(PR_SET_NAME, "podinit-log");
 	(void)setsid();
-	(void)chdir("/");
 	(void)umask(022);
 	close_others(writer.ring->wake_fd, writer.report_fd);
 }
 
 int log_writer_run(struct log_ring *ring, const struct log_limits *limits, int report_fd)
 {
-	writer = (struct writer){ .ring = ring, .limits = limits, .report_fd = report_fd };
+	writer =
+		(struct writer){ .ring = ring, .limits = limits, .report_fd = report_fd };
 	child_prepare();
 	writer.slots = mmap(NULL, SLOTS * sizeof(struct slot), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -10,9 +10,10 @@
  * all parts but the last tagged P.
  * Never blocks: on a memory file system (tmpfs, ramfs) files are written in place; on
  * anything else a writer child (one per machine, restarted when it dies) does it, fed
- * through a bounded non-blocking pipe; while that is full, members' pipes are not read
- * (back-pressure). Errors (ENOSPC, EIO) are counted in lost_bytes, reported once by log
- * and in status, and tried again.
+ * through a bounded ring in shared memory; while that is full, members' pipes are not
+ * read (back-pressure). Errors (ENOSPC, EIO) are counted in lost_bytes, reported once by
+ * log and in status, and tried again. They never keep a member from starting.
+ * A line's time is when its last byte was read.
  */
 #ifndef POD_MEMBER_LOG_H
 #define POD_MEMBER_LOG_H
@@ -34,25 +35,31 @@ struct log_config {
 	int64_t max_files;
 	int64_t tail_bytes;
 	bool console;
+	bool force_writer;	 /* tests: the writer child on any file system */
+	void (*grew)(void *arg); /* new records in the journal; may be NULL */
+	void *arg;
 };
 
+/* config and its dir are copied, journal is borrowed (NULL: none). -ENOMEM, -EMFILE; that
+ * dir cannot be made is no error yet. */
 int log_service_init(struct log_service **ret, struct loop *loop,
 		     const struct log_config *config, struct journal *journal,
 		     struct err *e);
-void log_service_free(struct log_service *s);
+void log_service_free(struct log_service *s); /* after all its logs; NULL is fine */
 
 /* Asks the writer child to fsync and end; done() from the loop when it has, or at
  * deadline_ns. For shutdown. */
 void log_service_finish(struct log_service *s, int64_t deadline_ns,
 			void (*done)(void *arg), void *arg);
 
-/* Who is logging; strings borrowed for the log's life. */
+/* Who is logging; the strings are copied. */
 struct log_owner {
 	const char *namespace, *pod, *uid, *member;
 };
 
 struct member_log; /* allocated by member_log_new, one per member, over all attempts */
 
+/* NULL when out of memory. */
 struct member_log *member_log_new(struct log_service *s, const struct log_owner *owner);
 void member_log_free(struct member_log *log);
 
@@ -62,8 +69,9 @@ struct log_ends {
 	int tty;      /* the pty's slave, -1 without tty */
 };
 
-/* Opens pipes (or a pty from /dev/ptmx) and the log file of this attempt.
- * 0 or -errno with e filled (-EMFILE, -ENOSPC, ...). */
+/* Opens pipes (or a pty from /dev/ptmx) and the log file of this attempt; drains an
+ * earlier one that was not. 0 or -errno with e filled (-EMFILE; -ENOSPC: no more ptys).
+ */
 int member_log_open(struct member_log *log, uint32_t attempt, bool tty,
 		    struct log_ends *ret, struct err *e);
 
@@ -81,13 +89,14 @@ void member_log_tail(const struct member_log *log, size_t max_lines, log_line_fn
 
 struct log_stats {
 	uint64_t bytes[LOG_STREAM_MAX]; /* read in the running or last attempt */
-	uint64_t lines;
-	uint64_t lost_bytes; /* could not be written to the file */
+	uint64_t lines;			/* of it, parts not counted */
+	uint64_t lost_bytes; /* of the file's lines, not written, over all attempts */
+	int code;	     /* positive errno while the file cannot be written, else 0 */
 };
 void member_log_stats(const struct member_log *log, struct log_stats *ret);
 
-/* Record in the log journal: kind = LOG_STREAM * 2 + partial; head is this struct followed
- * by "namespace\0pod\0member\0"; body is the text. */
+/* Record in the log journal: kind = LOG_STREAM * 2 + partial; head is this struct
+ * followed by "namespace\0pod\0member\0"; body is the text. */
 struct log_record_head {
 	uint32_t attempt;
 	uint32_t name_bytes; /* of the three strings together */

@@ -90,6 +90,7 @@ static void test_cut(void **state)
 		assert_int_equal(r.seq, seq);
 		assert_int_equal(r.head_len, 4);
 		assert_in_range(r.body_len, 900, 1024);
+		assert_int_equal(r.body_len, journal_body_max(&j, 4));
 		assert_memory_equal(r.body, big, r.body_len);
 	}
 	journal_free(&j);

@@ -92,25 +92,35 @@ static bool proc_is_ours(void)
 	return strcmp(link, self) == 0;
 }
 
-/* Is "/" the kernel's rootfs? proc(5), mountinfo: the fifth field is the mount point, the
- * type follows a lone "-". The last mount on a point is the one on top. */
-static bool root_is_rootfs(void)
+struct root_facts {
+	bool rootfs;   /* the kernel's own, or a copy of its mount */
+	bool attached; /* "/" is the root of a mount that hangs on another one */
+};
+
+/* proc(5), mountinfo: id, parent, ..., the fifth field is the mount point, the type
+ * follows a lone "-". The last mount on a point is the one on top; the kernel's rootfs is
+ * its own parent; no line at all means a chroot to a plain directory. */
+static struct root_facts root_look(void)
 {
 	char line[MOUNTINFO_LINE_BYTES], point[8], type[16];
-	bool result = false;
+	struct root_facts facts = { 0 };
+	unsigned int id, parent;
 	FILE *file = fopen("/proc/self/mountinfo", "re");
 
 	if (!file)
-		return false;
+		return facts;
 	while (fgets(line, sizeof(line), file)) {
 		const char *after = strstr(line, " - ");
 
-		if (after && sscanf(line, "%*s %*s %*s %*s %7s", point) == 1 &&
-		    sscanf(after + 3, "%15s", type) == 1 && strcmp(point, "/") == 0)
-			result = strcmp(type, "rootfs") == 0;
+		if (!after || sscanf(after + 3, "%15s", type) != 1 ||
+		    sscanf(line, "%u %u %*s %*s %7s", &id, &parent, point) != 3 ||
+		    strcmp(point, "/") != 0)
+			continue;
+		facts.rootfs = strcmp(type, "rootfs") == 0;
+		facts.attached = id != parent;
 	}
 	(void)fclose(file);
-	return result;
+	return facts;
 }
 
 int early_detect(struct sandbox_kind *ret, struct err *e)
@@ -126,7 +136,7 @@ int early_detect(struct sandbox_kind *ret, struct err *e)
 	}
 	ret->initial_pid_ns = early_initial_pid_ns();
 	ret->user_ns = !is_initial_ns("/proc/self/ns/user", USER_NS_INITIAL_INODE);
-	ret->initramfs = root_is_rootfs();
+	ret->initramfs = root_look().rootfs;
 	return 0;
 }
 

@@ -10,7 +10,7 @@ import re
 import selectors
 import time
 
-from podvm_lib.channel import RESYNC, Channel
+from podvm_lib.channel import RESYNC, connect
 from podvm_lib.qemu import Console
 
 WAIT_S = 30
@@ -60,7 +60,7 @@ class Guest:
         if channel.closed:
             self._selector.unregister(fd)
 
-    def connect(self, path):
+    def client(self, path):
         """One more channel: for a client of its own."""
         return Client(self, path)
 
@@ -157,7 +157,7 @@ class Client:
     def __init__(self, guest, path):
         self._guest = guest
         self.messages = []
-        self.channel = Channel(path, self.messages.append)
+        self.channel = connect(path, self.messages.append)
         guest._attach_channel(self.channel)
 
     def resync(self):

@@ -7,6 +7,7 @@ with their command, everything else to on_event.
 
 import errno
 import json
+import os
 import socket
 
 from . import PodvmError
@@ -15,24 +16,30 @@ RESYNC = b"\xff"  # ends whatever half line the other side may have in its buffe
 LINE_MAX = 16 << 20
 
 
+def connect(path, on_event):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        try:
+            sock.connect(str(path))
+        except OSError as error:
+            raise PodvmError(f"{path}: {error.strerror}") from None
+        return Channel(sock.detach(), on_event)
+
+
 class Channel:
-    def __init__(self, path, on_event):
+    """fd: a connected socket, or a tty in raw mode; owned by the channel."""
+
+    def __init__(self, fd, on_event):
         self.on_event = on_event
         self.closed = False
         self._waiting = {}
         self._number = 0
         self._input = bytearray()
         self._output = bytearray()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self._socket.connect(str(path))
-        except OSError as error:
-            self._socket.close()
-            raise PodvmError(f"{path}: {error.strerror}") from None
-        self._socket.setblocking(False)
+        self._fd = fd
+        os.set_blocking(fd, False)
 
     def fileno(self):
-        return self._socket.fileno()
+        return self._fd
 
     @property
     def wants_write(self):
@@ -55,7 +62,7 @@ class Channel:
     def flush(self):
         while self._output and not self.closed:
             try:
-                del self._output[:self._socket.send(self._output)]
+                del self._output[:os.write(self._fd, self._output)]
             except BlockingIOError:
                 return
             except OSError as error:
@@ -66,7 +73,7 @@ class Channel:
     def read(self):
         """Handles what has come; a bounded bite."""
         try:
-            data = self._socket.recv(1 << 16)
+            data = os.read(self._fd, 1 << 16)
         except BlockingIOError:
             return
         except OSError as error:
@@ -101,10 +108,10 @@ class Channel:
     @staticmethod
     def _check_lost(error):
         """A peer that went away is no error."""
-        if error.errno not in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN):
+        if error.errno not in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EIO):
             raise PodvmError(f"channel: {error.strerror}")
 
     def close(self):
         if not self.closed:
             self.closed = True
-            self._socket.close()
+            os.close(self._fd)

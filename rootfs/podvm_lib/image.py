@@ -158,6 +158,9 @@ def _copy_tar(cpio, source, target):
         for member in members:
             if member.islnk():
                 links.setdefault(_tar_name(member.linkname), []).append(member.name)
+        for link in links:
+            if link not in known or not known[link].isreg():
+                raise PodvmError(f"{source}: a hard link to {link}, which is no file of it")
         # A parent directory may follow its content in a tar; it must come first here.
         for member in sorted((m for m in members if m.isdir()), key=lambda m: m.name):
             cpio.directory(f"{target}/{member.name}", member.mode, member.uid, member.gid)

@@ -36,18 +36,17 @@ class LogPrinter:
         self._width = max(map(len, names), default=0)
         self._colour = out.isatty()
         self._colours = {}
-        self._last_seq = {}
+        self._last_seq = 0  # numbers of the guest's journal; they start at 1
         self._parts = {}
 
-    def event(self, data):
-        name = display_name(data.get("namespace"), data.get("pod"), data.get("member"))
-        attempt = (name, data.get("attempt"))
-        seq = data.get("seq")
+    def event(self, message):
+        data, seq = message["data"], message.get("seq")
         if isinstance(seq, int):
-            if seq <= self._last_seq.get(attempt, -1):
+            if seq <= self._last_seq:
                 return
-            self._last_seq[attempt] = seq
-        stream = (*attempt, data.get("stream"))
+            self._last_seq = seq
+        name = display_name(data.get("namespace"), data.get("pod"), data.get("member"))
+        stream = (name, data.get("attempt"), data.get("stream"))
         text = self._parts.pop(stream, "") + str(data.get("line", ""))
         if data.get("partial"):
             self._parts[stream] = text

@@ -12,7 +12,7 @@ import sys
 import time
 
 from . import report
-from .channel import RESYNC, Channel
+from .channel import RESYNC, connect
 from .qemu import Console
 
 EXIT_TIMEOUT = 124
@@ -51,7 +51,7 @@ class Run:
                 signal.signal(number, lambda *_: None)
             self._watch(wake_read, lambda: self._signals(wake_read))
             self._watch(self._qemu.console, self._read_console)
-            self._channel = Channel(self._qemu.control_path, self._event)
+            self._channel = connect(self._qemu.control_path, self._event)
             self._watch(self._channel, lambda: self._read_channel(self._channel))
             self._channel.send_raw(RESYNC)
             self._channel.send("subscribe", {"events": ["log"]})
@@ -117,7 +117,7 @@ class Run:
         if not isinstance(data, dict):
             return
         if message.get("event") == "LOG":
-            self._logs.event(data)
+            self._logs.event(message)
         elif message.get("event") == "LOST":
             self._logs.lost(data.get("count", 0))
 
@@ -144,7 +144,7 @@ class Run:
                            answer=lambda _: self._deadlines.pop("powerdown", None))
 
     def _press_power(self):
-        self._qmp = Channel(self._qemu.qmp_path, lambda _: None)
+        self._qmp = connect(self._qemu.qmp_path, lambda _: None)
         self._watch(self._qmp, lambda: self._read_channel(self._qmp))
         self._qmp.send("qmp_capabilities")
         self._qmp.send("system_powerdown")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from guest import Guest
 from podvm_lib import initramfs, kernel, qemu
-from podvm_lib.channel import RESYNC, Channel
+from podvm_lib.channel import RESYNC, connect
 from podvm_lib.image import Image
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,10 +64,10 @@ class VM(Guest):
             qemu.Machine(guest_kernel.image, target, memory, cpus, append),
             self._directory)
         self._attach_console(self.qemu.console)
-        self.channel = Channel(self.qemu.control_path, self.events.append)
+        self.channel = connect(self.qemu.control_path, self.events.append)
         self._attach_channel(self.channel)
         self.channel.send_raw(RESYNC)
-        self._qmp = Channel(self.qemu.qmp_path, self.qmp_events.append)
+        self._qmp = connect(self.qemu.qmp_path, self.qmp_events.append)
         self._attach_channel(self._qmp)
         self._qmp.send("qmp_capabilities")
 
@@ -80,7 +80,7 @@ class VM(Guest):
         """The host's end of the port is closed and opened again, as by a new client."""
         self._selector.unregister(self.channel)
         self.channel.close()
-        self.channel = Channel(self.qemu.control_path, self.events.append)
+        self.channel = connect(self.qemu.control_path, self.events.append)
         self._attach_channel(self.channel)
         self.channel.send_raw(RESYNC)
 

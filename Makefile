@@ -196,6 +196,9 @@ UNIT_TESTS := \
 	tests/unit/init_shutdown.c \
 	tests/unit/init_signals.c \
 	tests/unit/pod_backoff.c \
+	tests/unit/pod_log_file.c \
+	tests/unit/pod_log_split.c \
+	tests/unit/pod_log_tail.c \
 	tests/unit/pod_member_state.c \
 	#
 

@@ -182,6 +182,14 @@ UNIT_TESTS := \
 	tests/unit/base_proc.c \
 	tests/unit/base_str.c \
 	tests/unit/base_time.c \
+	tests/unit/config_diag.c \
+	tests/unit/config_expand.c \
+	tests/unit/config_image.c \
+	tests/unit/config_machine.c \
+	tests/unit/config_manifest.c \
+	tests/unit/config_refusal.c \
+	tests/unit/config_signal.c \
+	tests/unit/config_user.c \
 	tests/unit/control_client.c \
 	tests/unit/control_commands.c \
 	tests/unit/control_grammar.c \
@@ -200,6 +208,7 @@ UNIT_TESTS := \
 	tests/unit/pod_log_split.c \
 	tests/unit/pod_log_tail.c \
 	tests/unit/pod_member_state.c \
+	tests/unit/rootfs_member_root.c \
 	#
 
 # ---- rooms: the linker sees the same arrows as the design -----------------------------

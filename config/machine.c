@@ -149,6 +149,7 @@ static const struct field control_fields[] = {
 		 .check = machine_check_unix),
 	FIELD_AT("vsockPort", FIELD_INT, struct machine, control_vsock_port, .min = -1,
 		 .max = VSOCK_PORT_LAST),
+	FIELD_AT("vsockLocal", FIELD_BOOL, struct machine, control_vsock_local),
 	FIELD_AT("ports", FIELD_STRINGS, struct machine, control_ports,
 		 .check = machine_check_port),
 	FIELD_TABLE_END,

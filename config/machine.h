@@ -49,6 +49,8 @@ struct machine {
 	/* control: {"unix", "vsockPort", "ports": [...]} */
 	const char *control_unix;   /* default "/run/podinit/control.sock"; "" = none */
 	int64_t control_vsock_port; /* default 1024 (0x400); -1 = none */
+	bool control_vsock_local; /* default false: processes of this machine may not use
+				     vsock, members could (it is in no namespace) */
 	const char **control_ports; /* virtio-serial port names or tty paths; default
 				       "org.podinit.control.0"; absent ones are waited for
 				       only as long as the boot's coldplug */

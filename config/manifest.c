@@ -149,7 +149,7 @@ static void fault_kind(struct json_reader *r, const struct json_at *at, const ch
 	static const char *const known[] = { "Pod", "List" };
 	const char *near = str_nearest(kind, known, ARRAY_SIZE(known));
 
-	if (near)
+	if (near && strcmp(near, kind) != 0)
 		json_fault(r, at, DIAG_VALUE,
 			   "unknown kind \"%.64s\"; did you mean \"%s\"?", kind, near);
 	else

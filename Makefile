@@ -207,6 +207,7 @@ UNIT_TESTS := \
 	tests/unit/pod_log_file.c \
 	tests/unit/pod_log_split.c \
 	tests/unit/pod_log_tail.c \
+	tests/unit/pod_member_log.c \
 	tests/unit/pod_member_state.c \
 	tests/unit/rootfs_member_root.c \
 	#

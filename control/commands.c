@@ -246,19 +246,10 @@ static int check_int(struct call *call, const struct arg *a, struct json_object 
 
 	if (!json_object_is_type(value, json_type_int))
 		return call_fail(call, "argument '%s' must be an integer", a->name);
-	/* json-c saturates: what differs as unsigned was past INT64_MAX. */
-	if (v < a->min || v > a->max ||
-	    (v == INT64_MAX && json_object_get_uint64(value) > INT64_MAX))
+	if (v < a->min || v > a->max)
 		return call_fail(call, "argument '%s' must be from %lld to %lld", a->name,
 				 (long long)a->min, (long long)a->max);
 	return 0;
-}
-
-static bool is_plain_string(struct json_object *value)
-{
-	return json_object_is_type(value, json_type_string) &&
-	       strlen(json_object_get_string(value)) ==
-		       (size_t)json_object_get_string_len(value);
 }
 
 static int check_strings(struct call *call, const struct arg *a,
@@ -267,7 +258,8 @@ static int check_strings(struct call *call, const struct arg *a,
 	bool good = json_object_is_type(value, json_type_array);
 
 	for (size_t i = 0; good && i < json_object_array_length(value); i++)
-		good = is_plain_string(json_object_array_get_idx(value, i));
+		good = json_object_is_type(json_object_array_get_idx(value, i),
+					   json_type_string);
 	return good ? 0
 		    : call_fail(call, "argument '%s' must be an array of strings",
 				a->name);
@@ -279,7 +271,8 @@ static int check_signal(struct call *call, const struct arg *a, struct json_obje
 
 	if (json_object_is_type(value, json_type_int) && n >= 1 && n <= SIGRTMAX)
 		return 0;
-	if (is_plain_string(value) && signal_parse(json_object_get_string(value)) > 0)
+	if (json_object_is_type(value, json_type_string) &&
+	    signal_parse(json_object_get_string(value)) > 0)
 		return 0;
 	return call_fail(call, "argument '%s' must be the name or number of a signal",
 			 a->name);
@@ -295,10 +288,9 @@ static int check_value(struct call *call, const struct arg *a, struct json_objec
 	case ARG_SIGNAL:
 		return check_signal(call, a, value);
 	case ARG_STRING:
-		if (is_plain_string(value))
+		if (json_object_is_type(value, json_type_string))
 			return 0;
-		return call_fail(call, "argument '%s' must be a string without NUL",
-				 a->name);
+		return call_fail(call, "argument '%s' must be a string", a->name);
 	case ARG_BOOL:
 		if (json_object_is_type(value, json_type_boolean))
 			return 0;

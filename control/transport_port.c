@@ -127,8 +127,7 @@ static int make_raw(int fd)
 	(void)cfsetspeed(&t, B115200); /* a constant that exists */
 	if (tcsetattr(fd, TCSANOW, &t) < 0)
 		return -errno;
-	/* What was typed before we were here is nobody's request. */
-	(void)tcflush(fd, TCIFLUSH);
+	/* No flush: a host may ask before we are there, and be answered when we are. */
 	return 0;
 }
 

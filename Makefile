@@ -73,6 +73,8 @@ SRC_config := \
 	config/json_field.c \
 	config/json_locate.c \
 	config/json_scan.c \
+	config/json_string.c \
+	config/json_tree.c \
 	config/machine.c \
 	config/manifest.c \
 	config/manifest_container.c \
@@ -82,7 +84,6 @@ SRC_config := \
 	config/pod_spec.c \
 	config/signal_name.c \
 	config/user_db.c \
-	config/utf8.c \
 	#
 
 SRC_netlink := \
@@ -209,7 +210,9 @@ UNIT_TESTS := \
 	tests/unit/pod_log_tail.c \
 	tests/unit/pod_member_log.c \
 	tests/unit/pod_member_state.c \
+	tests/unit/rootfs_image.c \
 	tests/unit/rootfs_member_root.c \
+	tests/unit/rootfs_tree.c \
 	#
 
 # ---- rooms: the linker sees the same arrows as the design -----------------------------

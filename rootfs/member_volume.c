@@ -113,6 +113,18 @@ static int source_open(const struct root_mount *m, struct step *s, int *ret_fd,
 	return 0;
 }
 
+/* The kernel's EINVAL for a directory on a file, or a file on a directory, says too
+ * little. */
+static int mount_code(int code, mode_t source_mode, int target_fd)
+{
+	struct stat st;
+
+	if (code != EINVAL || fstat(target_fd, &st) < 0 ||
+	    S_ISDIR(st.st_mode) == S_ISDIR(source_mode))
+		return code;
+	return S_ISDIR(st.st_mode) ? EISDIR : ENOTDIR;
+}
+
 static int volume_mount(const struct root_mount *m, int root_fd, struct step *s)
 {
 	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
@@ -137,7 +149,8 @@ static int volume_mount(const struct root_mount *m, int root_fd, struct step *s)
 				 m->target);
 	if (move_mount(tree_fd, "", target_fd, "",
 		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-		return step_fail(s, STAGE_MOUNT, errno, "mount volume on", m->target);
+		return step_fail(s, STAGE_MOUNT, mount_code(errno, mode, target_fd),
+				 "mount volume on", m->target);
 	return 0;
 }
 

@@ -191,8 +191,8 @@ static int build_mounts(struct launch_plan *p, const struct member *m)
 		to->is_host_path = v->kind == VOLUME_HOST_PATH;
 		to->host_type = v->host_type;
 		to->source = to->is_host_path ? v->host_path
-					      : arena_printf(&p->arena, "%s/%s",
-							     pod->volumes_dir, v->name);
+					      : arena_printf(&p->arena, "%s/volumes/%s",
+							     pod->run_dir, v->name);
 		if (!to->source)
 			return -ENOMEM;
 	}

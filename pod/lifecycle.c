@@ -71,7 +71,7 @@ static void start_cleanup(struct pod *pod)
 		return;
 	pod->cleanup.name = "remove volumes";
 	pod->cleanup.run = tree_remove_run;
-	pod->cleanup.arg = pod->volumes_dir;
+	pod->cleanup.arg = pod->run_dir;
 	pod->cleanup.timeout_ns = CLEANUP_TIMEOUT_NS;
 	pod->cleanup.keep_fd = -1;
 	pod->cleanup.done = cleanup_done;

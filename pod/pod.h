@@ -122,8 +122,8 @@ struct pod {
 	bool stop_requested; /* by a person, not by its own end */
 	struct condition conditions[CONDITION_MAX];
 	struct sandbox sandbox;
-	struct child cleanup; /* removes the volumes */
-	char volumes_dir[128];
+	struct child cleanup; /* removes run_dir */
+	char run_dir[64];     /* PODS_DIR/UID, with volumes/NAME below; made on demand */
 	struct loop_garbage garbage;
 	size_t n_members;
 	struct member members[];

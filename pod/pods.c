@@ -26,6 +26,14 @@
 
 /* ---- set-up ---- */
 
+static void lines_grew(void *arg)
+{
+	const struct pods *pods = arg;
+
+	if (pods->hooks.journal_grew)
+		pods->hooks.journal_grew(pods->hooks.arg);
+}
+
 int pods_init(struct pods *pods, struct loop *loop, const struct machine *machine,
 	      bool user_ns, struct err *e)
 {
@@ -35,6 +43,8 @@ int pods_init(struct pods *pods, struct loop *loop, const struct machine *machin
 		.max_files = machine->log_max_files,
 		.tail_bytes = machine->log_tail_bytes,
 		.console = machine->log_console,
+		.grew = lines_grew,
+		.arg = pods,
 	};
 	int r;
 
@@ -172,8 +182,7 @@ static int pod_fill(struct pod *pod, const struct pod_spec *spec, struct err *e)
 		memcpy(pod->uid, spec->uid, POD_UID_BYTES);
 	else
 		make_uid(pod->pods, pod->uid);
-	(void)snprintf(pod->volumes_dir, sizeof(pod->volumes_dir), "%s/%s/volumes",
-		       PODS_DIR, pod->uid);
+	(void)snprintf(pod->run_dir, sizeof(pod->run_dir), "%s/%s", PODS_DIR, pod->uid);
 	for (size_t i = 0; i < spec->n_members; i++) {
 		r = member_init(&pod->members[i], pod, &spec->members[i]);
 		if (r < 0)
@@ -358,6 +367,19 @@ void pods_stop_all(struct pods *pods, int64_t deadline_ns)
 			continue;
 		pod_stop(pod, MIN(left_ms, pod->spec->grace_seconds * 1000));
 	}
+}
+
+int64_t pods_longest_grace_ms(const struct pods *pods)
+{
+	int64_t longest_s = 0;
+
+	list_for_each(node, &pods->list) {
+		const struct pod *pod = list_entry(node, struct pod, node);
+
+		if (pod->spec && pod->state != POD_ENDED)
+			longest_s = MAX(longest_s, pod->spec->grace_seconds);
+	}
+	return longest_s > INT64_MAX / 1000 ? INT64_MAX : longest_s * 1000;
 }
 
 void pods_kill_all(struct pods *pods)

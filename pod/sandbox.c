@@ -48,7 +48,7 @@ static int fail(const char *what, int code)
 
 static int make_volumes(const struct pod *pod)
 {
-	char path[sizeof(pod->volumes_dir) + 72];
+	char path[sizeof(pod->run_dir) + 80]; /* a volume's name is a DNS label */
 
 	for (size_t i = 0; i < pod->spec->n_volumes; i++) {
 		const struct spec_volume *v = &pod->spec->volumes[i];
@@ -56,7 +56,8 @@ static int make_volumes(const struct pod *pod)
 
 		if (v->kind != VOLUME_EMPTY_DIR)
 			continue;
-		(void)snprintf(path, sizeof(path), "%s/%s", pod->volumes_dir, v->name);
+		(void)snprintf(path, sizeof(path), "%s/volumes/%s", pod->run_dir,
+			       v->name);
 		r = tree_make(path, 0777); /* C302: whatever the umask */
 		if (r < 0)
 			return r;

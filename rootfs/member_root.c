@@ -66,8 +66,7 @@ static int scratch_failed(const struct member_root *root, struct step *s,
 	return step_fail(s, STAGE_MOUNT, code, verb, path.data);
 }
 
-/* A tmpfs for the writable layer. It is unbindable so that a hostPath volume of "/" or
- * "/run" does not bring the member's own layer into the member. */
+/* A tmpfs for the writable layer. */
 static int scratch_mount(const struct member_root *root, struct step *s)
 {
 	static const char *const dirs[] = { "/upper", "/work", "/root" };
@@ -93,8 +92,6 @@ static int scratch_mount(const struct member_root *root, struct step *s)
 		return step_fail(s, STAGE_MOUNT, errno, "make private", "/");
 	if (mount("tmpfs", root->scratch, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
 		return scratch_failed(root, s, "mount tmpfs on", "");
-	if (mount(NULL, root->scratch, NULL, MS_UNBINDABLE, NULL) < 0)
-		return scratch_failed(root, s, "make unbindable", "");
 	if (chdir(root->scratch) < 0)
 		return scratch_failed(root, s, "enter", "");
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
@@ -127,6 +124,10 @@ static int overlay_mount(const struct member_root *root, struct step *s)
 		errno = code;
 		return scratch_failed(root, s, "mount overlay on", "/root");
 	}
+	/* A hostPath volume of "/" or "/run" must not bring the member's own layer into the
+	 * member. Not earlier: overlayfs clones the mount of its upper layer. */
+	if (mount(NULL, root->scratch, NULL, MS_UNBINDABLE, NULL) < 0)
+		return scratch_failed(root, s, "make unbindable", "");
 	return 0;
 }
 

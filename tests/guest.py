@@ -115,7 +115,7 @@ class Guest:
 
     # ---- commands ------------------------------------------------------------------
 
-    def command(self, name, timeout=WAIT_S, **arguments):
+    def command(self, name, /, timeout=WAIT_S, **arguments):
         """The value of "return"; CommandError for an "error"."""
         return call(self, self.channel, name, arguments, timeout)
 
@@ -166,7 +166,7 @@ class Client:
     def send(self, data):
         self.channel.send_raw(data)
 
-    def command(self, name, timeout=WAIT_S, **arguments):
+    def command(self, name, /, timeout=WAIT_S, **arguments):
         return call(self._guest, self.channel, name, arguments, timeout)
 
     def wait_message(self, timeout=WAIT_S):

@@ -163,7 +163,8 @@ class NS(Guest):
             for entry in manifests]
         # The port is a pty: it takes bytes before podinit has opened it, so its first
         # answer says that podinit is ready, without a look at the clock.
-        self._machine = {"coldplug": False, "control": {"ports": ["/control"]},
+        self._machine = {"coldplug": False, "control": {"ports": ["/control"],
+                                     "vsockPort": -1},
                          **(machine or {})}
         self.cgroup = Cgroup(f"podinit-test-{os.getpid()}-{NS._count}")
         try:

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a member sees and may do: environment, user, capabilities, root, descriptors."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from guest import container, pod
+from harness import BUSYBOX, NSCase
+
+STAY = {"onPodsDone": "stay"}
+DEFAULT_CAPS = "00000000a80425fb"  # containerd's 14
+
+
+class Isolation(NSCase):
+    def output(self, script=None, spec=None, machine=STAY, **fields):
+        """Lines of a container that runs to its end; spec: more of the pod's."""
+        guest = self.start([pod("p", container("main", script, **fields), **(spec or {}))],
+                           machine=machine)
+        end = guest.wait_event("MEMBER_EXITED", pod="p", member="main")
+        guest.wait_event("POD_CHANGED", pod="p",
+                         where=lambda d: d["phase"] in ("Succeeded", "Failed"))
+        # The exit is published after the last line: what came is all there is.
+        lines = [text for _, text in guest.log_lines("p", "main")]
+        self.assertEqual(end["data"]["exitCode"], 0, lines)
+        return lines
+
+
+class Environment(Isolation):
+    def test_expansion(self):
+        env = [{"name": "A", "value": "a"}, {"name": "B", "value": "$(A)-b"},
+               {"name": "C", "value": "$$(A)"}, {"name": "D", "value": "$(NOPE)"},
+               {"name": "E", "value": "$(LATER)"}, {"name": "LATER", "value": "x"},
+               {"name": "F", "value": "$A $$ $(A"}, {"name": "G", "value": "$(C)"},
+               {"name": "EMPTY", "value": ""}]
+        lines = self.output(command=["env"], env=env)
+        for want in ("A=a", "B=a-b", "C=$(A)", "D=$(NOPE)", "E=$(LATER)", "F=$A $ $(A",
+                     "G=$(A)", "EMPTY="):
+            self.assertIn(want, lines)
+
+    def test_command_and_args(self):
+        lines = self.output(command=["sh", "-c", "echo \"$$0|$$1|$(V)\"; echo '$$$$(V)|$(NOPE)'"],
+                            args=["x $(V)", "y"], env=[{"name": "V", "value": "v1"}])
+        self.assertEqual(lines, ["x v1|y|v1", "$$(V)|$(NOPE)"])
+
+    def test_defaults(self):
+        lines = self.output(command=["env"])
+        self.assertIn("HOSTNAME=p", lines)
+        self.assertTrue(any(line.startswith("PATH=") and "/bin" in line for line in lines))
+        self.assertIn("HOME=/root", lines)
+        self.assertFalse(any(line.startswith("TERM=") for line in lines))
+
+    def test_working_dir(self):
+        self.assertEqual(self.output("pwd"), ["/"])
+
+    def test_working_dir_is_made(self):
+        self.assertEqual(self.output("pwd", workingDir="/not/there/yet"),
+                         ["/not/there/yet"])
+
+    def test_hostname(self):
+        self.assertEqual(self.output("hostname; cat /etc/hostname", spec={"hostname": "h1"}),
+                         ["h1", "h1"])
+
+
+class Users(Isolation):
+    def test_root_has_the_default_set(self):
+        lines = self.output("grep -E '^(Cap|NoNewPrivs)' /proc/self/status")
+        self.assertEqual([line.split()[1] for line in lines],
+                         ["0" * 16, DEFAULT_CAPS, DEFAULT_CAPS, DEFAULT_CAPS, "0" * 16, "0"])
+
+    def test_other_users_have_no_effective_caps(self):
+        lines = self.output("id -u; id -g; grep -E '^Cap(Eff|Prm|Bnd)' /proc/self/status",
+                            securityContext={"runAsUser": 1001, "runAsGroup": 2002})
+        self.assertEqual(lines[:2], ["1001", "2002"])
+        self.assertEqual([line.split()[1] for line in lines[2:]],
+                         ["0" * 16, "0" * 16, DEFAULT_CAPS])
+
+    def test_pod_user_and_container_wins(self):
+        lines = self.output("id -u; id -g", securityContext={"runAsUser": 7},
+                            spec={"securityContext": {"runAsUser": 5, "runAsGroup": 6}})
+        self.assertEqual(lines, ["7", "6"])
+
+    def test_no_new_privs_on_request(self):
+        lines = self.output("grep NoNewPrivs /proc/self/status",
+                            securityContext={"allowPrivilegeEscalation": False})
+        self.assertEqual(lines[0].split()[1], "1")
+
+    def test_mount_is_refused(self):
+        self.assertEqual(self.output("mount -t tmpfs none /tmp 2>/dev/null && echo yes "
+                                     "|| echo refused"), ["refused"])
+
+
+class Namespaces(Isolation):
+    def test_own_pid_namespace(self):
+        lines = self.output("echo $$; ls -d /proc/[0-9]* | wc -l")
+        self.assertEqual(lines[0], "1")
+        self.assertLessEqual(int(lines[1]), 3)
+
+    def test_only_standard_descriptors(self):
+        # The listing's own directory descriptor is the one above 2.
+        lines = self.output("ls /proc/self/fd")
+        self.assertEqual(lines, ["0", "1", "2", "3"])
+
+    def test_shared_by_the_pod(self):
+        show = "for n in net ipc uts; do readlink /proc/self/ns/$n; done; " \
+               "readlink /proc/self/ns/pid; readlink /proc/self/ns/mnt"
+        guest = self.start([pod("p", container("a", show), container("b", show)),
+                            pod("q", container("a", show))], machine=STAY)
+        guest.wait_phase("p", "Succeeded")
+        guest.wait_phase("q", "Succeeded")
+        a, b, other = ([t for _, t in guest.log_lines(*key)]
+                       for key in (("p", "a"), ("p", "b"), ("q", "a")))
+        self.assertEqual(a[:3], b[:3])
+        for i in (3, 4):
+            self.assertNotEqual(a[i], b[i])
+        for i in range(3):
+            self.assertNotEqual(a[i], other[i])
+
+    def test_loopback_is_up(self):
+        lines = self.output("cat /sys/class/net/lo/operstate; ls /sys/class/net; "
+                            "ping -c 1 -W 2 127.0.0.1 >/dev/null && echo pong")
+        self.assertEqual(lines, ["unknown", "lo", "pong"])
+
+    def test_host_network(self):
+        lines = self.output("readlink /proc/self/ns/net; readlink /proc/self/ns/uts",
+                            spec={"hostNetwork": True})
+        self.assertEqual(lines, [os.readlink(f"/proc/{self.guest.pid}/ns/{n}")
+                                 for n in ("net", "uts")])
+
+    def test_cgroup_namespace_is_its_own(self):
+        self.assertEqual(self.output("grep ^0: /proc/self/cgroup"), ["0::/"])
+
+    def test_best_effort_goes_first(self):
+        self.assertEqual(self.output("cat /proc/self/oom_score_adj"), ["1000"])
+
+
+class Root(Isolation):
+    def test_masked_and_read_only_paths(self):
+        script = ("for f in kcore keys timer_list; do cat /proc/$f 2>/dev/null | wc -c; done; "
+                  "touch /proc/sys/kernel/hostname 2>&1 | grep -ci 'read-only'; "
+                  "{ echo h >/proc/sysrq-trigger; } 2>/dev/null && echo wrote || echo refused; "
+                  "ls /sys/firmware | wc -l; "
+                  "mkdir /sys/fs/cgroup/x 2>/dev/null && echo made || echo refused")
+        self.assertEqual(self.output(script),
+                         ["0", "0", "0", "1", "refused", "0", "refused"])
+
+    def test_dev(self):
+        lines = self.output("ls /dev; echo x >/dev/null; head -c 4 /dev/zero | wc -c; "
+                            "head -c 4 /dev/urandom | wc -c; { echo y >/dev/full; } 2>/dev/null || echo full")
+        self.assertEqual(lines[-3:], ["4", "4", "full"])
+        self.assertEqual(set(lines[:-3]) - {"core"}, {
+            "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr",
+            "stdin", "stdout", "tty", "urandom", "zero"})
+
+    def test_nothing_of_the_machine_is_in_sight(self):
+        lines = self.output("cut -d' ' -f5 /proc/self/mountinfo")
+        for line in lines:
+            self.assertFalse(line.startswith(("/run/podinit", "/var/lib/podinit")), line)
+        self.assertEqual(lines.count("/"), 1)
+
+    def test_image_is_never_written(self):
+        self.output("touch /written; echo changed >/etc/passwd; rm -rf /root")
+        self.assertFalse((BUSYBOX / "rootfs/written").exists())
+        self.assertTrue((BUSYBOX / "rootfs/root").exists())
+        self.assertIn("root", (BUSYBOX / "rootfs/etc/passwd").read_text())
+
+    def test_volumes(self):
+        lines = self.output(
+            "stat -c %a /v; echo hello >/v/f; cat /nest/deep/f; "
+            "{ echo x >/ro/f; } 2>/dev/null && echo wrote || echo read-only; cat /ro/f",
+            volumeMounts=[{"name": "v", "mountPath": "/nest/deep"},
+                          {"name": "v", "mountPath": "/v"},
+                          {"name": "v", "mountPath": "/ro", "readOnly": True}],
+            spec={"volumes": [{"name": "v", "emptyDir": {}}]})
+        self.assertEqual(lines, ["777", "hello", "read-only", "hello"])
+
+    def test_host_path_file_and_directory(self):
+        guest = self.start([], machine=STAY)
+        os.makedirs(guest.path("/data"))
+        Path(guest.path("/data/one")).write_text("from the machine\n")
+        guest.command("pod-create", manifest=pod(
+            "p", container("main", "cat /d/one /f; echo back >/d/two", volumeMounts=[
+                {"name": "d", "mountPath": "/d"}, {"name": "f", "mountPath": "/f"}]),
+            volumes=[{"name": "d", "hostPath": {"path": "/data", "type": "Directory"}},
+                     {"name": "f", "hostPath": {"path": "/data/one", "type": "File"}}]))
+        guest.wait_phase("p", "Succeeded")
+        self.assertEqual([t for _, t in guest.log_lines("p", "main")],
+                         ["from the machine"] * 2)
+        self.assertEqual(Path(guest.path("/data/two")).read_text(), "back\n")
+
+    def test_a_symlink_of_the_image_leads_nowhere(self):
+        """A volume target behind the image's symlink lands inside the member's root."""
+        path = tempfile.mkdtemp(prefix="podinit-image-")
+        self.addCleanup(shutil.rmtree, path)
+        shutil.copytree(BUSYBOX / "rootfs", Path(path, "rootfs"), symlinks=True)
+        os.symlink("../../../../../../etc/podinit", Path(path, "rootfs/data"))
+        guest = self.start([pod("p", container(
+            "main", "ls /etc/podinit; echo x >/data/f; cat /etc/podinit/f",
+            image="evil", volumeMounts=[{"name": "v", "mountPath": "/data"}]),
+            volumes=[{"name": "v"}])], machine=STAY, images={"evil/latest": path})
+        guest.wait_phase("p", "Succeeded")
+        self.assertEqual([t for _, t in guest.log_lines("p", "main")], ["x"])
+        self.assertEqual(sorted(os.listdir(guest.path("/etc/podinit"))),
+                         ["machine.json", "pods"])
+
+
+class Terminals(Isolation):
+    def test_stdin_is_empty_by_default(self):
+        self.assertEqual(self.output("read x && echo got || echo eof"), ["eof"])
+
+    def test_stdin_open_blocks(self):
+        guest = self.start([pod("p", container("main", "echo waiting; read x; echo eof",
+                                               stdin=True))], machine=STAY)
+        guest.wait_log("p", "main", "waiting")
+        guest.command("pod-stop", name="p", graceSeconds=0)
+        guest.wait_phase("p", "Failed")
+        self.assertEqual(guest.log_lines("p", "main"), [("stdout", "waiting")])
+
+    def test_tty(self):
+        lines = self.output("tty; test -t 1 && echo tty-yes; echo $TERM; ls -l /dev/console "
+                            ">/dev/null && echo console", tty=True, stdin=True)
+        lines = [line.rstrip("\r") for line in lines]
+        self.assertIn(lines[0], ("/dev/console", "/dev/pts/0"))
+        self.assertEqual(lines[1:], ["tty-yes", "xterm", "console"])
+
+    def test_no_tty(self):
+        self.assertEqual(self.output("test -t 1 && echo yes || echo no"), ["no"])
+
+
+class Logs(Isolation):
+    def log_file(self, member="main", attempt=0):
+        uid = self.guest.command("pod-status", name="p")["metadata"]["uid"]
+        return Path(self.guest.path(f"/var/log/pods/default_p_{uid}/{member}/{attempt}.log"))
+
+    def test_cri_format_and_no_loss_at_exit(self):
+        guest = self.start([pod("p", container(
+            "main", "i=0; while [ $i -lt 2000 ]; do echo line-$i; i=$((i+1)); done; "
+            "echo err >&2; printf no-newline"))], machine=STAY)
+        guest.wait_phase("p", "Succeeded")
+        lines = self.log_file().read_text().splitlines()
+        stdout = [line.split(" ", 3) for line in lines if " stdout " in line]
+        self.assertEqual([fields[3] for fields in stdout],
+                         [f"line-{i}" for i in range(2000)] + ["no-newline"])
+        self.assertRegex(stdout[0][0], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$")
+        self.assertEqual(sum(1 for line in lines if line.endswith(" stderr F err")), 1)
+
+    def test_long_line_is_split(self):
+        guest = self.start([pod("p", container(
+            "main", "head -c 40000 /dev/zero | tr '\\0' A; echo"))], machine=STAY)
+        guest.wait_phase("p", "Succeeded")
+        parts = [line.split(" ", 3) for line in self.log_file().read_text().splitlines()]
+        self.assertEqual([p[2] for p in parts], ["P", "P", "F"])
+        self.assertEqual("".join(p[3] for p in parts), "A" * 40000)
+
+    def test_tail_over_the_channel(self):
+        guest = self.start([pod("p", container("main", "for i in 1 2 3; do echo l$i; done"))],
+                           machine=STAY)
+        guest.wait_phase("p", "Succeeded")
+        answer = guest.command("logs", name="p", member="main", lines=2)
+        self.assertEqual([line["text"] for line in answer["lines"]], ["l2", "l3"])
+
+    def test_flood_does_not_delay_the_channel(self):
+        guest = self.start([pod("p", container("main", "yes", stdin=True))], machine=STAY)
+        guest.wait_event("MEMBER_STARTED", pod="p", member="main")
+        for _ in range(20):
+            guest.command("podinit-info", timeout=2)
+        guest.command("pod-stop", name="p", graceSeconds=0)
+        guest.wait_phase("p", "Failed", timeout=10)

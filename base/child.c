@@ -174,7 +174,7 @@ static void on_exit_event(struct loop_src *src, uint32_t events)
 		child->exit.by_signal = child->exit.core_dumped = false;
 		child->exit.status = 255;
 	}
-	/* It may have ended by itself while the signal was on its way. */
+	/* It may have ended by itself before the signal, and its event came after it. */
 	if (!child->exit.by_signal || child->exit.status != SIGKILL)
 		child->timed_out = false;
 	read_output(child, PIPE_BYTES / READ_BYTES);
@@ -185,11 +185,7 @@ static void on_exit_event(struct loop_src *src, uint32_t events)
 static void on_deadline(struct loop_timer *timer)
 {
 	struct child *child = container_of(timer, struct child, deadline);
-	struct proc_exit ignored;
 
-	/* It ended in time, and only the event has yet to come. */
-	if (proc_peek(child->pidfd, &ignored) != -EAGAIN)
-		return;
 	child->timed_out = true;
 	(void)proc_signal(child->pidfd, SIGKILL); /* ours and not collected: it exists */
 }

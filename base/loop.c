@@ -23,9 +23,6 @@
 
 #define LOOP_HEAP_FIRST	  32
 
-/* armed_ns when the timerfd has fired or was never set: differs from every deadline. */
-#define ARMED_UNKNOWN	  0
-
 struct loop {
 	int epoll_fd, timer_fd;
 	struct list ready[LOOP_PRIO_MAX];
@@ -211,8 +208,8 @@ void loop_timer_cancel(struct loop_timer *timer)
 	heap_settle(loop, last);
 }
 
-/* Brings the timerfd to the earliest deadline. It is not read after it has fired:
- * setting it takes its expiry back, and it is set anew in any case then. */
+/* Brings the timerfd to the earliest deadline. It is never read: setting it takes an
+ * expiry back, and the deadline after an expiry is another one, or none. */
 static int timers_arm(struct loop *loop)
 {
 	int64_t at_ns = TIME_NEVER;
@@ -256,10 +253,8 @@ static bool enqueue(struct loop *loop, const struct epoll_event *ev)
 	struct loop_src *src = ev->data.ptr;
 	bool fresh;
 
-	if (!src) {
-		loop->armed_ns = ARMED_UNKNOWN;
-		return false;
-	}
+	if (!src)
+		return false; /* the timerfd: it has only to end the wait */
 	fresh = !src->pending;
 	src->pending |= ev->events;
 	if (fresh)
@@ -373,7 +368,7 @@ int loop_init(struct loop **ret)
 	for (size_t i = 0; i < ARRAY_SIZE(loop->ready); i++)
 		list_init(&loop->ready[i]);
 	loop->timer_fd = -1;
-	loop->armed_ns = ARMED_UNKNOWN;
+	loop->armed_ns = TIME_NEVER;
 	loop->now_ns = time_boot_ns();
 	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (loop->epoll_fd >= 0)

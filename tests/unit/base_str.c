@@ -55,6 +55,7 @@ static void distances(void **state)
 
 static void nearest_name(void **state)
 {
+	static const char *const ties[] = { "parts", "ports" };
 	static const char *const names[] = { "name", "image", "command", "args",
 					     "env",  "ports", "envFrom", "hostNetwork" };
 	static const struct {
@@ -85,6 +86,7 @@ static void nearest_name(void **state)
 			assert_null(got);
 	}
 	assert_null(str_nearest("name", names, 0));
+	assert_string_equal(str_nearest("prts", ties, 2), "parts"); /* the first */
 }
 
 static void joined_paths(void **state)

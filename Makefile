@@ -183,11 +183,13 @@ UNIT_TESTS := \
 	tests/unit/base_proc.c \
 	tests/unit/base_str.c \
 	tests/unit/base_time.c \
+	tests/unit/bpf_feature.c \
 	tests/unit/config_diag.c \
 	tests/unit/config_expand.c \
 	tests/unit/config_image.c \
 	tests/unit/config_machine.c \
 	tests/unit/config_manifest.c \
+	tests/unit/config_memory.c \
 	tests/unit/config_refusal.c \
 	tests/unit/config_signal.c \
 	tests/unit/config_user.c \
@@ -204,12 +206,14 @@ UNIT_TESTS := \
 	tests/unit/init_reap.c \
 	tests/unit/init_shutdown.c \
 	tests/unit/init_signals.c \
+	tests/unit/netlink_link.c \
 	tests/unit/pod_backoff.c \
 	tests/unit/pod_log_file.c \
 	tests/unit/pod_log_split.c \
 	tests/unit/pod_log_tail.c \
 	tests/unit/pod_member_log.c \
 	tests/unit/pod_member_state.c \
+	tests/unit/rootfs_early.c \
 	tests/unit/rootfs_image.c \
 	tests/unit/rootfs_member_root.c \
 	tests/unit/rootfs_tree.c \

@@ -15,7 +15,7 @@
 
 #include "base/str.h"
 #include "config/diag.h"
-#include "config/utf8.h"
+#include "config/json_string.h"
 
 /* Pointers longer than this are cut at their end; diag.c cuts them anyway. */
 #define SCAN_POINTER_BYTES 512
@@ -116,29 +116,17 @@ static void scan_space(struct scan *s)
 		s->pos++;
 }
 
-/* The four digits of \uXXXX at pos, or -1. */
 static int scan_hex4(const struct scan *s, size_t pos)
 {
-	int v = 0, i;
-
-	for (i = 0; i < 4; i++) {
-		int c = pos + (size_t)i < s->len ? s->text[pos + (size_t)i] : -1;
-
-		if (c >= '0' && c <= '9')
-			v = v * 16 + c - '0';
-		else if ((c | 32) >= 'a' && (c | 32) <= 'f')
-			v = v * 16 + (c | 32) - 'a' + 10;
-		else
-			return -1;
-	}
-	return v;
+	return pos < s->len ? json_string_hex4((const char *)s->text + pos, s->len - pos)
+			    : -1;
 }
 
 /* At the 'u' of \uXXXX, with the second half of a pair. */
-static int scan_unicode(struct scan *s, const struct scan_path *path, size_t escape,
-			char *to, size_t *to_len)
+static int scan_unicode(struct scan *s, const struct scan_path *path)
 {
-	int c = scan_hex4(s, s->pos + 1), low;
+	int c = scan_hex4(s, s->pos + 1), low = -1;
+	size_t escape = s->pos - 1;
 
 	if (c < 0)
 		return scan_syntax(s, s->pos + 1, "four hexadecimal digits after \\u");
@@ -146,47 +134,19 @@ static int scan_unicode(struct scan *s, const struct scan_path *path, size_t esc
 	if (c == 0)
 		scan_report(s, s->flaws, DIAG_VALUE, path, escape,
 			    "\\u0000 is not allowed in a string");
-	if (c >= 0xd800 && c <= 0xdfff) {
-		low = c < 0xdc00 && scan_peek(s) == '\\' && s->pos + 1 < s->len &&
-				      s->text[s->pos + 1] == 'u'
-			      ? scan_hex4(s, s->pos + 2)
-			      : -1;
-		if (low >= 0xdc00 && low <= 0xdfff) {
-			c = 0x10000 + ((c - 0xd800) << 10) + low - 0xdc00;
-			s->pos += 6;
-		} else {
-			scan_report(s, s->flaws, DIAG_VALUE, path, escape,
-				    "half of a surrogate pair in a string");
-			c = 0xfffd;
-		}
-	}
-	if (to)
-		*to_len += utf8_encode((unsigned int)c, to + *to_len);
+	if (c < 0xd800 || c > 0xdfff)
+		return 0;
+	if (c < 0xdc00 && s->len - s->pos >= 6 && memcmp(s->text + s->pos, "\\u", 2) == 0)
+		low = scan_hex4(s, s->pos + 2);
+	if (low >= 0xdc00 && low <= 0xdfff)
+		s->pos += 6;
+	else
+		scan_report(s, s->flaws, DIAG_VALUE, path, escape,
+			    "half of a surrogate pair in a string");
 	return 0;
 }
 
-static int scan_escape(struct scan *s, const struct scan_path *path, char *to,
-		       size_t *to_len)
-{
-	static const char plain[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
-	size_t escape = s->pos++;
-	int c = scan_peek(s);
-	const char *p;
-
-	if (c == 'u')
-		return scan_unicode(s, path, escape, to, to_len);
-	p = c > 0 ? strchr(plain, c) : NULL;
-	if (!p)
-		return scan_syntax(s, s->pos, "an escape: one of \"\\/bfnrtu");
-	if (to)
-		to[(*to_len)++] = meant[p - plain];
-	s->pos++;
-	return 0;
-}
-
-/* A string, decoded into to when that is not NULL. */
-static int scan_string(struct scan *s, const struct scan_path *path, char *to,
-		       size_t *to_len)
+static int scan_string(struct scan *s, const struct scan_path *path)
 {
 	size_t n;
 	int c, r;
@@ -195,20 +155,24 @@ static int scan_string(struct scan *s, const struct scan_path *path, char *to,
 		if (c < 0x20)
 			return scan_syntax(s, s->pos,
 					   "the rest of a string and its closing quote");
-		if (c == '\\') {
-			r = scan_escape(s, path, to, to_len);
-			if (r < 0)
-				return r;
+		if (c != '\\') {
+			n = str_utf8_len((const char *)s->text + s->pos, s->len - s->pos);
+			if (!n)
+				return scan_syntax(s, s->pos, "UTF-8");
+			s->pos += n;
 			continue;
 		}
-		n = str_utf8_len((const char *)s->text + s->pos, s->len - s->pos);
-		if (!n)
-			return scan_syntax(s, s->pos, "UTF-8");
-		if (to) {
-			memcpy(to + *to_len, s->text + s->pos, n);
-			*to_len += n;
+		s->pos++;
+		c = scan_peek(s);
+		if (c == 'u') {
+			r = scan_unicode(s, path);
+			if (r < 0)
+				return r;
+		} else if (c > 0 && strchr("\"\\/bfnrt", c)) {
+			s->pos++;
+		} else {
+			return scan_syntax(s, s->pos, "an escape: one of \"\\/bfnrtu");
 		}
-		s->pos += n;
 	}
 	s->pos++;
 	return 0;
@@ -339,9 +303,11 @@ static int scan_push_key(struct scan *s)
 		s->keys = p;
 		s->keys_size = size;
 	}
-	r = scan_string(s, NULL, s->names + key.name, &key.len);
+	r = scan_string(s, NULL);
 	if (r < 0)
 		return r;
+	key.len = json_string_decode((const char *)s->text + key.at + 1,
+				     s->pos - key.at - 2, s->names + key.name);
 	s->names_len += key.len;
 	s->keys[s->n_keys++] = key;
 	return 0;
@@ -436,8 +402,6 @@ static int scan_nest(struct scan *s, const struct scan_path *path, bool object)
 
 static int scan_value(struct scan *s, const struct scan_path *path)
 {
-	size_t unused = 0;
-
 	scan_space(s);
 	if (s->values++ == JSON_SCAN_VALUES) {
 		scan_report(s, s->diag, DIAG_LIMIT, path, s->pos, "more than %d values",
@@ -450,7 +414,7 @@ static int scan_value(struct scan *s, const struct scan_path *path)
 	case '[':
 		return scan_nest(s, path, false);
 	case '"':
-		return scan_string(s, path, NULL, &unused);
+		return scan_string(s, path);
 	case 't':
 		return scan_word(s, "true");
 	case 'f':

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * json_scan.h - the text of a JSON document checked before json-c makes a tree of it.
+ * json_scan.h - the text of a JSON document checked before a tree is made of it.
  *
- * json-c alone is too kind: of two equal keys it keeps the last, it saturates numbers,
- * cuts keys at an escaped NUL, and a few MiB of "[[],[],..." cost it a few hundred MiB.
+ * Why not json-c's tokener: of two equal keys it keeps the last, it saturates numbers,
+ * cuts keys at an escaped NUL, says little about a syntax error, and a few MiB of
+ * "[[],[],..." cost a few hundred MiB.
  * Owns: nothing. Called by: json_doc.c. Never: builds anything that outlives the call.
  */
 #ifndef CONFIG_JSON_SCAN_H

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <json-c/json.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
 
@@ -94,16 +95,21 @@ static void machine_read_sysctl(struct json_reader *r, const struct json_at *at,
 				struct machine_sysctl *ret)
 {
 	const char *wrong = machine_check_sysctl(at->key);
+	char number[24];
 
 	if (wrong)
 		json_fault(r, at, DIAG_VALUE, "\"%.64s\" must be %s", at->key, wrong);
-	if (!json_object_is_type(at->value, json_type_string) &&
-	    !json_object_is_type(at->value, json_type_int)) {
-		json_fault(r, at, DIAG_TYPE, "must be a string or a whole number");
-		return;
-	}
 	ret->name = json_keep(r, at->key);
-	ret->value = json_keep(r, json_object_get_string(at->value));
+	/* Not json-c's text of a number: it is NULL when memory is short. */
+	if (json_object_is_type(at->value, json_type_string)) {
+		ret->value = json_keep(r, json_text(at));
+	} else if (json_object_is_type(at->value, json_type_int)) {
+		(void)snprintf(number, sizeof(number), "%lld",
+			       (long long)json_object_get_int64(at->value));
+		ret->value = json_keep(r, number);
+	} else {
+		json_fault(r, at, DIAG_TYPE, "must be a string or a whole number");
+	}
 }
 
 static void machine_read_sysctls(struct json_reader *r, const struct json_at *at,

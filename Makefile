@@ -183,6 +183,7 @@ UNIT_TESTS := \
 	tests/unit/base_proc.c \
 	tests/unit/base_str.c \
 	tests/unit/base_time.c \
+	tests/unit/base_timer.c \
 	tests/unit/bpf_feature.c \
 	tests/unit/config_diag.c \
 	tests/unit/config_expand.c \
@@ -216,7 +217,9 @@ UNIT_TESTS := \
 	tests/unit/rootfs_early.c \
 	tests/unit/rootfs_image.c \
 	tests/unit/rootfs_member_root.c \
+	tests/unit/rootfs_modules.c \
 	tests/unit/rootfs_tree.c \
+	tests/unit/rootfs_unmount.c \
 	#
 
 # ---- rooms: the linker sees the same arrows as the design -----------------------------

@@ -18,10 +18,11 @@
 
 struct child {
 	/* Set by the caller between child_init() and child_start(). */
-	const char *name;  /* for logs: "modprobe" */
-	char *const *argv; /* program to exec by its path; or NULL and run() is called */
-	int (*run)(
-		void *arg); /* in the child; its return value is the exit code 0..255 */
+	const char *name; /* for logs: "modprobe" */
+	/* The program to exec, by its path; or NULL, and run() is called in the child:
+	 * its return value is the exit code 0..255. */
+	char *const *argv;
+	int (*run)(void *arg);
 	void *arg;
 	int64_t timeout_ns; /* > 0 */
 	int keep_fd;	    /* >= 0: stays open in the child as descriptor 3 */
@@ -47,12 +48,13 @@ void child_init(struct child *child);
  * called. The child has its own session, /dev/null as stdin, the pipe as stdout and
  * stderr, default signals, no other descriptors but keep_fd. Exit code 127: exec failed;
  * 126: the descriptors could not be arranged; the output names the errno. run() works in
- * a copy of PID 1: it may log (to the pipe), but not touch the loop or signal by pid. */
+ * a copy of PID 1: it may log (to the pipe), but not touch the loop or signal by pid, and
+ * it prints by write(2) or dprintf(3), as nobody flushes stdio. */
 int child_start(struct loop *loop, struct child *child);
 
 bool child_running(const struct child *child);
 
-/* Sends SIGKILL; done() still comes, with timed_out false unless the deadline was first.
+/* Sends SIGKILL. done() still comes, with timed_out false if the deadline was not first.
  */
 void child_cancel(struct child *child);
 

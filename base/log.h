@@ -6,7 +6,7 @@
  * the ring of the last LOG_RING_BYTES for the `podinit-log` command.
  * Never: blocks, allocates, or fails; what a stuck console cannot take is counted and
  * the count is printed when it moves again.
- * One line is "podinit: [  12.345678] level: text". "x" = no errno (as in OpenBSD).
+ * One line is "podinit: [  12.345678] level: text", cut at LOG_LINE_BYTES with "...".
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -50,7 +50,7 @@ void log_console_line(const char *prefix, const char *text, size_t len);
  * console to take and, on a terminal, to transmit it; only for the very last words. */
 void log_final_line(const char *text, int timeout_ms);
 
-/* Copies the newest bytes of the ring, oldest first; returns the length. */
+/* Copies the newest whole lines of the ring, oldest first; returns the length. */
 size_t log_ring_read(char *buf, size_t size);
 
 #endif

@@ -421,12 +421,12 @@ void loop_get_stats(const struct loop *loop, struct loop_stats *ret)
 
 int loop_run(struct loop *loop)
 {
-	loop->stopped = false;
 	while (!loop->stopped) {
 		int r = loop_turn(loop, -1);
 
 		if (r < 0)
 			return r;
 	}
+	loop->stopped = false;
 	return loop->code;
 }

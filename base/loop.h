@@ -74,14 +74,12 @@ void loop_free(struct loop *loop);
 
 /* Starts watching fd; events 0 adds it parked. The source is zeroed or was removed
  * before. -EPERM when epoll cannot watch this kind of file (a regular one), -ENOMEM,
- * -ENOSPC (fs.epoll.max_user_watches). Level-triggered only: no EPOLLET, no EPOLLONESHOT.
- */
+ * -ENOSPC (fs.epoll.max_user_watches). Level-triggered: no EPOLLET, no EPOLLONESHOT. */
 int loop_src_add(struct loop *loop, struct loop_src *src, int fd, uint32_t events,
 		 enum loop_prio prio, loop_src_fn fn);
 
-/* Changes the interest; 0 parks the source (EPOLLERR and EPOLLHUP are parked too). Never
- * fails when events are parked or taken away; else as loop_src_add(), interest as before.
- */
+/* Changes the interest; 0 parks the source (EPOLLERR and EPOLLHUP are parked too), which
+ * never fails; leaving the park may, as loop_src_add(), and the source stays parked. */
 int loop_src_set(struct loop_src *src, uint32_t events);
 
 /* Stops watching; legal inside any callback, also for a source that is pending in this
@@ -109,8 +107,8 @@ void loop_defer_free(struct loop *loop, struct loop_garbage *garbage);
  * which only a broken descriptor of ours can cause. Not to be called from a callback. */
 int loop_turn(struct loop *loop, int timeout_ms);
 
-/* Turns until loop_stop(), and to the end of that turn. Returns the code given there, or
- * loop_turn()'s -errno. */
+/* Turns until loop_stop(), and to the end of that turn; none when the stop came before.
+ * Returns the code given there, or loop_turn()'s -errno. */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop, int code);
 

@@ -18,9 +18,12 @@ struct log_tail {
 int log_tail_init(struct log_tail *tail, int64_t size_bytes);
 void log_tail_free(struct log_tail *tail);
 
-/* One line, or a part of one. What is too long for the ring is kept in parts. */
+/* A run of lines that were read at once, with the newlines between them but not after the
+ * last; partial: the last one is not ended. What is too long for the ring is kept in
+ * parts. One record a run: a flood costs a copy, not a call for each line. */
+#define LOG_TAIL_RUN_BYTES 4096 /* a longer run would crowd out too much at once */
 void log_tail_append(struct log_tail *tail, int64_t wall_ns, uint32_t attempt,
-		     enum log_stream stream, bool partial, const char *text, size_t len);
+		     enum log_stream stream, bool partial, const char *run, size_t len);
 
 /* The newest max_lines, oldest first; text is valid during the call of fn only. */
 void log_tail_read(const struct log_tail *tail, size_t max_lines, log_line_fn fn,

@@ -58,7 +58,9 @@ struct bite {
 	struct member_log *log;
 	enum log_stream stream;
 	int64_t wall_ns;
-	size_t out_len; /* in the service's buffer */
+	size_t out_len;	 /* in the service's buffer */
+	const char *run; /* whole lines not yet in the tail, NULL = none */
+	size_t run_len;
 	bool grew;
 	char head[LOG_HEAD_BYTES];
 };
@@ -72,6 +74,33 @@ static void bite_flush(struct bite *b)
 	if (b->out_len)
 		log_service_write(s, &b->log->user, &b->log->file, s->out, b->out_len);
 	b->out_len = 0;
+}
+
+static void run_flush(struct bite *b, bool partial)
+{
+	if (b->run)
+		log_tail_append(&b->log->tail, b->wall_ns, b->log->attempt, b->stream,
+				partial, b->run, b->run_len);
+	b->run = NULL;
+}
+
+/* Lines that lie side by side in the bite become one run. A line from elsewhere, the
+ * splitter's memory, does not stay: it is a run of its own. */
+static void run_add(struct bite *b, bool partial, const char *text, size_t len)
+{
+	const char *bite = b->log->service->bite;
+	bool stays = text >= bite && text < bite + LOG_BITE_BYTES;
+
+	if (b->run && stays && text == b->run + b->run_len + 1 &&
+	    b->run_len + len < LOG_TAIL_RUN_BYTES) {
+		b->run_len += 1 + len;
+	} else {
+		run_flush(b, false);
+		b->run = text;
+		b->run_len = len;
+	}
+	if (partial || !stays)
+		run_flush(b, partial);
 }
 
 static void journal_line(struct bite *b, bool partial, const char *text, size_t len)
@@ -97,8 +126,7 @@ static void on_line(void *arg, const char *text, size_t len, bool partial)
 	b->out_len = (size_t)(log_line_write(s->out + b->out_len, b->head, partial, text,
 					     len) -
 			      s->out);
-	log_tail_append(&log->tail, b->wall_ns, log->attempt, b->stream, partial, text,
-			len);
+	run_add(b, partial, text, len);
 	if (s->journal)
 		journal_line(b, partial, text, len);
 	if (s->config.console)
@@ -124,6 +152,7 @@ static void bite_end(struct bite *b)
 	const struct log_config *config = &b->log->service->config;
 
 	bite_flush(b);
+	run_flush(b, false);
 	if (b->grew && config->grew)
 		config->grew(config->arg);
 }

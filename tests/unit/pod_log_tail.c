@@ -103,6 +103,41 @@ static void test_long(void **state)
 	log_tail_free(&tail);
 }
 
+/* Runs come out as lines again, however they were cut to fit. */
+static void test_runs(void **state)
+{
+	static const char run[] = "one\n\nthree\nfour";
+	static char big[3000];
+	struct log_tail tail;
+	struct seen s;
+
+	(void)state;
+	assert_int_equal(log_tail_init(&tail, 4096), 0);
+	log_tail_append(&tail, 1, 0, LOG_STDOUT, true, run, sizeof(run) - 1);
+	s = read_all(&tail, SIZE_MAX);
+	assert_int_equal(s.lines, 4);
+	assert_int_equal(s.bytes, sizeof(run) - 1 - 3);
+	assert_true(s.partial);
+	s = read_all(&tail, 2);
+	assert_string_equal(s.first, "three");
+	assert_int_equal(read_all(&tail, 3).lines, 3);
+	log_tail_append(&tail, 2, 0, LOG_STDOUT, false, "", 0);
+	s = read_all(&tail, 2);
+	assert_string_equal(s.first, "four");
+	assert_string_equal(s.last, "");
+	assert_false(s.partial);
+
+	/* 300 lines of 9 bytes in one run: cut between lines. */
+	for (int i = 0; i < 300; i++)
+		memcpy(big + i * 10, "123456789\n", 10);
+	log_tail_append(&tail, 3, 0, LOG_STDOUT, false, big, sizeof(big) - 1);
+	s = read_all(&tail, 300);
+	assert_int_equal(s.lines, 300);
+	assert_int_equal(s.bytes, 2700);
+	assert_string_equal(s.first, "123456789");
+	log_tail_free(&tail);
+}
+
 static void test_idle_costs_nothing(void **state)
 {
 	unsigned char here[16];
@@ -121,6 +156,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_newest),
 		cmocka_unit_test(test_long),
+		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_idle_costs_nothing),
 	};
 

@@ -168,6 +168,13 @@ SRC_init := \
 	#
 
 SRC_podctl := \
+	control/podctl.c \
+	control/podctl_check.c \
+	control/podctl_conn.c \
+	control/podctl_logs.c \
+	control/podctl_machine.c \
+	control/podctl_pods.c \
+	control/podctl_text.c \
 	#
 
 # Unit tests: tests/unit/ROOM_NOUN.c is linked with ROOM and what lies below it.

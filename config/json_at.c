@@ -96,10 +96,15 @@ void json_fault(struct json_reader *r, const struct json_at *at, enum diag_kind 
 	char pointer[AT_POINTER_BYTES], text[DIAG_TEXT];
 	va_list ap;
 
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	json_at_pointer(at, pointer, sizeof(pointer));
+	/* A hostile file has errors by the hundred thousand: past the limit only count.
+	 */
+	pointer[0] = text[0] = '\0';
+	if (r->diag->n < DIAG_MAX) {
+		va_start(ap, fmt);
+		(void)vsnprintf(text, sizeof(text), fmt, ap);
+		va_end(ap);
+		json_at_pointer(at, pointer, sizeof(pointer));
+	}
 	diag_add(r->diag, kind, pointer, "%s", text);
 }
 

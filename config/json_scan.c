@@ -76,14 +76,16 @@ static void scan_report(struct scan *s, struct diag *d, enum diag_kind kind,
 static void scan_report(struct scan *s, struct diag *d, enum diag_kind kind,
 			const struct scan_path *path, size_t at, const char *fmt, ...)
 {
-	char pointer[SCAN_POINTER_BYTES] = "", text[DIAG_TEXT];
+	char pointer[SCAN_POINTER_BYTES] = "", text[DIAG_TEXT] = "";
 	size_t before = d->n;
 	va_list ap;
 
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	(void)scan_pointer(s, path, pointer, sizeof(pointer));
+	if (before < DIAG_MAX) {
+		va_start(ap, fmt);
+		(void)vsnprintf(text, sizeof(text), fmt, ap);
+		va_end(ap);
+		(void)scan_pointer(s, path, pointer, sizeof(pointer));
+	}
 	diag_add(d, kind, pointer, "%s", text);
 	if (d->n > before)
 		json_scan_position((const char *)s->text, at, &d->items[before].line,

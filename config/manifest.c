@@ -23,6 +23,8 @@
 /* Keys and values together; TotalAnnotationSizeLimitB of apimachinery. */
 #define ANNOTATIONS_BYTES (256 * 1024)
 
+_Static_assert(POD_SPEC_DEPTH == JSON_DOC_DEPTH, "one depth for all documents");
+
 /* One document on its way. */
 struct manifest_read {
 	struct diag *diag;

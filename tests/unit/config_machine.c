@@ -136,74 +136,69 @@ static void test_document(void **state)
 	machine_free(&m);
 }
 
+static const struct {
+	const char *text;
+	enum diag_kind kind;
+	const char *pointer, *words;
+} bad[] = {
+	{ "", DIAG_SYNTAX, "", "ends here" },
+	{ "[]", DIAG_TYPE, "", "object" },
+	{ "{'hostnam':'x'}", DIAG_UNKNOWN, "/hostnam", "\"hostname\"?" },
+	{ "{'hostname':''}", DIAG_VALUE, "/hostname", "must not be empty" },
+	{ "{'hostname':'A'}", DIAG_VALUE, "/hostname", "DNS" },
+	{ "{'hostname':7}", DIAG_TYPE, "/hostname", "string" },
+	{ "{'hostname':'"
+	  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	  "aaaaaa'}",
+	  DIAG_VALUE, "/hostname", "at most 64" },
+	{ "{'modules':'x'}", DIAG_TYPE, "/modules", "list" },
+	{ "{'modules':['a','b c']}", DIAG_VALUE, "/modules/1", "module" },
+	{ "{'modules':['-r']}", DIAG_VALUE, "/modules/0", "module" },
+	{ "{'modules':['']}", DIAG_VALUE, "/modules/0", "module" },
+	{ "{'sysctls':[]}", DIAG_TYPE, "/sysctls", "object" },
+	{ "{'sysctls':{'a..b':'1'}}", DIAG_VALUE, "/sysctls/a..b", "sysctl" },
+	{ "{'sysctls':{'../../etc/x':'1'}}", DIAG_VALUE, "/sysctls/..~1..~1etc~1x",
+	  "sysctl" },
+	{ "{'sysctls':{'net/../x':'1'}}", DIAG_VALUE, "/sysctls/net~1..~1x", "sysctl" },
+	{ "{'sysctls':{'a':true}}", DIAG_TYPE, "/sysctls/a", "whole number" },
+	{ "{'sysctls':{'a':1.5}}", DIAG_TYPE, "/sysctls/a", "whole number" },
+	{ "{'imageDir':'images'}", DIAG_VALUE, "/imageDir", "absolute" },
+	{ "{'imageDir':'/a/../b'}", DIAG_VALUE, "/imageDir", "\"..\"" },
+	{ "{'logs':{'maxBytes':1}}", DIAG_VALUE, "/logs/maxBytes", "4096" },
+	{ "{'logs':{'maxBytes':4096.0}}", DIAG_TYPE, "/logs/maxBytes", "whole" },
+	{ "{'logs':{'maxFiles':0}}", DIAG_VALUE, "/logs/maxFiles", "between 1" },
+	{ "{'logs':{'maxfiles':1}}", DIAG_UNKNOWN, "/logs/maxfiles", "\"maxFiles\"?" },
+	{ "{'logs':{'tailBytes':99999999}}", DIAG_VALUE, "/logs/tailBytes", "16" },
+	{ "{'logs':{'console':'yes'}}", DIAG_TYPE, "/logs/console", "boolean" },
+	{ "{'logLevel':'loud'}", DIAG_VALUE, "/logLevel", "\"debug\"" },
+	{ "{'restart':{'backoffBaseMs':0}}", DIAG_VALUE, "/restart/backoffBaseMs",
+	  "between 1" },
+	{ "{'restart':{'backoffBaseMs':500000}}", DIAG_VALUE, "/restart",
+	  "less than backoffBaseMs" },
+	{ "{'control':{'unix':'sock'}}", DIAG_VALUE, "/control/unix", "absolute" },
+	{ "{'control':{'vsockPort':4294967295}}", DIAG_VALUE, "/control/vsockPort",
+	  "4294967294" },
+	{ "{'control':{'ports':['a/b']}}", DIAG_VALUE, "/control/ports/0", "tty" },
+	{ "{'control':{'ports':['']}}", DIAG_VALUE, "/control/ports/0", "tty" },
+	{ "{'onPodsDone':'poweroff'}", DIAG_VALUE, "/onPodsDone", "power-off" },
+	{ "{'onBootFailed':''}", DIAG_VALUE, "/onBootFailed", "power-off" },
+	{ "{'shutdownTimeoutMs':0}", DIAG_VALUE, "/shutdownTimeoutMs", "1" },
+	{ "{'debugExitPort':65536}", DIAG_VALUE, "/debugExitPort", "65535" },
+	{ "{'coldplug':true,'coldplug':true}", DIAG_DUPLICATE, "/coldplug", "duplicate" },
+};
+
 static void test_bad(void **state)
 {
-	static const struct {
-		const char *text;
-		enum diag_kind kind;
-		const char *pointer, *words;
-	} rows[] = {
-		{ "", DIAG_SYNTAX, "", "ends here" },
-		{ "[]", DIAG_TYPE, "", "object" },
-		{ "{'hostnam':'x'}", DIAG_UNKNOWN, "/hostnam", "\"hostname\"?" },
-		{ "{'hostname':''}", DIAG_VALUE, "/hostname", "must not be empty" },
-		{ "{'hostname':'A'}", DIAG_VALUE, "/hostname", "DNS" },
-		{ "{'hostname':7}", DIAG_TYPE, "/hostname", "string" },
-		{ "{'hostname':'"
-		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-		  "aaaaaa'}",
-		  DIAG_VALUE, "/hostname", "at most 64" },
-		{ "{'modules':'x'}", DIAG_TYPE, "/modules", "list" },
-		{ "{'modules':['a','b c']}", DIAG_VALUE, "/modules/1", "module" },
-		{ "{'modules':['-r']}", DIAG_VALUE, "/modules/0", "module" },
-		{ "{'modules':['']}", DIAG_VALUE, "/modules/0", "module" },
-		{ "{'sysctls':[]}", DIAG_TYPE, "/sysctls", "object" },
-		{ "{'sysctls':{'a..b':'1'}}", DIAG_VALUE, "/sysctls/a..b", "sysctl" },
-		{ "{'sysctls':{'../../etc/x':'1'}}", DIAG_VALUE,
-		  "/sysctls/..~1..~1etc~1x", "sysctl" },
-		{ "{'sysctls':{'net/../x':'1'}}", DIAG_VALUE, "/sysctls/net~1..~1x",
-		  "sysctl" },
-		{ "{'sysctls':{'a':true}}", DIAG_TYPE, "/sysctls/a", "whole number" },
-		{ "{'sysctls':{'a':1.5}}", DIAG_TYPE, "/sysctls/a", "whole number" },
-		{ "{'imageDir':'images'}", DIAG_VALUE, "/imageDir", "absolute" },
-		{ "{'imageDir':'/a/../b'}", DIAG_VALUE, "/imageDir", "\"..\"" },
-		{ "{'logs':{'maxBytes':1}}", DIAG_VALUE, "/logs/maxBytes", "4096" },
-		{ "{'logs':{'maxBytes':4096.0}}", DIAG_TYPE, "/logs/maxBytes", "whole" },
-		{ "{'logs':{'maxFiles':0}}", DIAG_VALUE, "/logs/maxFiles", "between 1" },
-		{ "{'logs':{'maxfiles':1}}", DIAG_UNKNOWN, "/logs/maxfiles",
-		  "\"maxFiles\"?" },
-		{ "{'logs':{'tailBytes':99999999}}", DIAG_VALUE, "/logs/tailBytes",
-		  "16" },
-		{ "{'logs':{'console':'yes'}}", DIAG_TYPE, "/logs/console", "boolean" },
-		{ "{'logLevel':'loud'}", DIAG_VALUE, "/logLevel", "\"debug\"" },
-		{ "{'restart':{'backoffBaseMs':0}}", DIAG_VALUE, "/restart/backoffBaseMs",
-		  "between 1" },
-		{ "{'restart':{'backoffBaseMs':500000}}", DIAG_VALUE, "/restart",
-		  "less than backoffBaseMs" },
-		{ "{'control':{'unix':'sock'}}", DIAG_VALUE, "/control/unix",
-		  "absolute" },
-		{ "{'control':{'vsockPort':4294967295}}", DIAG_VALUE,
-		  "/control/vsockPort", "4294967294" },
-		{ "{'control':{'ports':['a/b']}}", DIAG_VALUE, "/control/ports/0",
-		  "tty" },
-		{ "{'control':{'ports':['']}}", DIAG_VALUE, "/control/ports/0", "tty" },
-		{ "{'onPodsDone':'poweroff'}", DIAG_VALUE, "/onPodsDone", "power-off" },
-		{ "{'onBootFailed':''}", DIAG_VALUE, "/onBootFailed", "power-off" },
-		{ "{'shutdownTimeoutMs':0}", DIAG_VALUE, "/shutdownTimeoutMs", "1" },
-		{ "{'debugExitPort':65536}", DIAG_VALUE, "/debugExitPort", "65535" },
-		{ "{'coldplug':true,'coldplug':true}", DIAG_DUPLICATE, "/coldplug",
-		  "duplicate" },
-	};
 	struct machine m = { .hostname = "untouched" };
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (parse(rows[i].text, &m) != -EINVAL || diag.errors != 1 ||
-		    diag.items[0].kind != rows[i].kind ||
-		    strcmp(diag.items[0].pointer, rows[i].pointer) != 0 ||
-		    !strstr(diag.items[0].text, rows[i].words))
-			fail_msg("%s: %zu errors, %s: %s", rows[i].text, diag.errors,
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		if (parse(bad[i].text, &m) != -EINVAL || diag.errors != 1 ||
+		    diag.items[0].kind != bad[i].kind ||
+		    strcmp(diag.items[0].pointer, bad[i].pointer) != 0 ||
+		    !strstr(diag.items[0].text, bad[i].words))
+			fail_msg("%s: %zu errors, %s: %s", bad[i].text, diag.errors,
 				 diag.items[0].pointer, diag.items[0].text);
 		assert_string_equal(m.hostname, "untouched");
 	}

@@ -141,7 +141,6 @@ static void test_defaults(void **state)
 	assert_false(p->host_network);
 	assert_int_equal(p->n_members, 1);
 	assert_int_equal(p->n_init, 0);
-	assert_int_equal(p->n_volumes, 0);
 	assert_null(c->command);
 	assert_null(c->args);
 	assert_null(c->working_dir);
@@ -149,8 +148,7 @@ static void test_defaults(void **state)
 	assert_int_equal(c->user.gid, -1);
 	assert_false(c->no_new_privs || c->tty || c->stdin_open || c->stdin_once ||
 		     c->init);
-	assert_int_equal(c->n_env, 0);
-	assert_int_equal(c->n_mounts, 0);
+	assert_true(p->n_volumes == 0 && c->n_env == 0 && c->n_mounts == 0);
 	assert_string_equal(restart_policy_name(p->restart), "Always");
 	pod_spec_free(p);
 }
@@ -455,6 +453,33 @@ static void test_prefixes(void **state)
 	}
 }
 
+/* What the document shows must be accepted. */
+static void test_document(void **state)
+{
+	FILE *f = fopen("docs/manifest.md", "re");
+	char *start, *end;
+	struct manifest m;
+	size_t n;
+
+	(void)state;
+	if (!f)
+		fail_msg("docs/manifest.md: run this from the top of the source");
+	n = fread(big, 1, sizeof(big) - 1, f);
+	(void)fclose(f);
+	big[n] = '\0';
+	start = strstr(big, "```json\n");
+	assert_non_null(start);
+	start += strlen("```json\n");
+	end = strstr(start, "```");
+	assert_non_null(end);
+	diag_init(&diag, "docs/manifest.md");
+	assert_int_equal(manifest_parse(start, (size_t)(end - start), &diag, &m), 0);
+	assert_int_equal(diag.n, 0);
+	assert_non_null(m.pods[0].spec);
+	assert_int_equal(m.pods[0].spec->n_members, 2);
+	manifest_free(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -468,6 +493,7 @@ int main(void)
 		cmocka_unit_test(test_all_errors_at_once),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_document),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

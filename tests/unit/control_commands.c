@@ -174,8 +174,8 @@ static void test_logs(void **state)
 {
 	static const struct row rows[] = {
 		{ RUN("logs", "\"name\":\"web\""),
-		  "{\"lines\":[\"bad \xEF\xBF\xBD byte\",\"bad \xEF\xBF\xBD byte\"],"
-		  "\"member\":\"main\",\"nextSeq\":1}" },
+		  "\"text\":\"bad \xEF\xBF\xBD "
+		  "byte\"}],\"member\":\"main\",\"nextSeq\":1}" },
 		{ RUN("logs", "\"name\":\"web\",\"lines\":0"), "{\"lines\":[]" },
 		{ RUN("logs", "\"name\":\"web\",\"member\":\"absent\""), "no member" },
 		{ RUN("logs", "\"name\":\"two\""), "the pod has main, side" },

@@ -150,6 +150,16 @@ struct json_object *pods_timeline_json(const struct pods *pods)
 	return json_tokener_parse("[{\"pod\":\"a\",\"member\":\"main\",\"execNs\":5}]");
 }
 
+static struct json_object *fake_line_json(const char *text)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "time",
+			       json_object_new_string("2024-01-02T03:04:05.123456789Z"));
+	json_object_object_add(o, "text", json_object_new_string(text));
+	return o;
+}
+
 int member_log_json(struct pod *pod, const char *member, size_t max_lines,
 		    int64_t attempt, struct json_object **ret)
 {
@@ -162,7 +172,7 @@ int member_log_json(struct pod *pod, const char *member, size_t max_lines,
 		return -ENOENT;
 	}
 	for (size_t i = 0; i < MIN(max_lines, fake_log_lines); i++)
-		json_object_array_add(lines, json_object_new_string("bad \xFF byte"));
+		json_object_array_add(lines, fake_line_json("bad \xFF byte"));
 	*ret = json_object_new_object();
 	json_object_object_add(*ret, "lines", lines);
 	return 0;
@@ -181,7 +191,7 @@ const char *pod_event_name(enum pod_event event)
 /* ---- the channel --------------------------------------------------------------------
  */
 
-#define FAKE_DEADLINE_MS 10000
+#define FAKE_DEADLINE_MS 60000
 #define FAKE_LINE_BYTES	 (4u << 20)
 
 struct fake {

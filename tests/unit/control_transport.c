@@ -235,6 +235,7 @@ static int vsock_socket(unsigned int local_port)
 	return fd;
 }
 
+/* -1 when this kernel has no vsock_loopback, or the local port may not be used. */
 static int vsock_connect(unsigned int local_port, unsigned int port)
 {
 	struct sockaddr_vm addr = {
@@ -242,10 +243,16 @@ static int vsock_connect(unsigned int local_port, unsigned int port)
 		.svm_cid = VMADDR_CID_LOCAL,
 		.svm_port = port,
 	};
-	int fd = vsock_socket(local_port);
+	int fd = vsock_socket(local_port), err = -1;
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	socklen_t len = sizeof(err);
 
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 &&
-	    errno != EINPROGRESS) {
+	if (fd < 0)
+		return -1;
+	/* The kernel accepts for the listener: at once, or nobody is there. */
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 &&
+	    (errno != EINPROGRESS || poll(&p, 1, 500) != 1 ||
+	     getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err)) {
 		close(fd);
 		return -1;
 	}

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * podctl_pods.c - podctl's commands about pods.
+ *
+ * Owns: nothing. Called by: podctl.c. One request each, but for those that wait: they
+ * subscribe first and look second, so that nothing can happen in between.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "config/pod_spec.h"
+#include "control/podctl.h"
+
+#define WAIT_DEFAULT_S 30 /* as kubectl wait */
+
+struct json_object *pod_arguments(const char *pod)
+{
+	const char *slash = strchr(pod, '/');
+	struct json_object *obj = json_object_new_object();
+	const char *name = slash ? slash + 1 : pod;
+
+	if (!name[0] || slash == pod || strchr(name, '/')) {
+		json_object_put(obj);
+		(void)say(0, "'%s' is not [NAMESPACE/]NAME of a pod", pod);
+		return NULL;
+	}
+	(void)json_object_object_add(
+		obj, "namespace",
+		slash ? json_object_new_string_len(pod, (int)(slash - pod))
+		      : json_object_new_string("default"));
+	(void)json_object_object_add(obj, "name", json_object_new_string(name));
+	return obj;
+}
+
+bool event_is_of(struct json_object *event, struct json_object *pod)
+{
+	struct json_object *data = get(event, "data");
+
+	return strcmp(get_string(data, "namespace", ""),
+		      get_string(pod, "namespace", "")) == 0 &&
+	       strcmp(get_string(data, "pod", ""), get_string(pod, "name", "")) == 0;
+}
+
+static int simple_call(struct podctl *p, const char *command, struct json_object *args,
+		       const char *done)
+{
+	struct json_object *result = NULL;
+	int r = conn_call(p, command, args, &result);
+
+	if (r == 0 && p->json)
+		put_json(result);
+	else if (r == 0)
+		(void)printf("%s\n", done);
+	json_object_put(result);
+	return r;
+}
+
+/* ---- list, status
+ * ---------------------------------------------------------------------- */
+
+static void list_row(struct table *t, struct json_object *pod)
+{
+	char ready[48], restarts[24], age[24];
+	const char *reason = get_string(pod, "reason", NULL);
+	const char *cells[] = {
+		get_string(pod, "namespace", ""),
+		get_string(pod, "name", ""),
+		ready,
+		reason ? reason : get_string(pod, "phase", ""),
+		restarts,
+		age,
+	};
+
+	(void)snprintf(ready, sizeof(ready), "%" PRId64 "/%" PRId64,
+		       get_int(pod, "ready", 0), get_int(pod, "containers", 0));
+	(void)snprintf(restarts, sizeof(restarts), "%" PRId64,
+		       get_int(pod, "restarts", 0));
+	text_age(get_string(pod, "startTime", NULL), age, sizeof(age));
+	table_row(t, cells);
+}
+
+int podctl_list(struct podctl *p)
+{
+	static const char *const titles[] = { "NAMESPACE", "NAME",     "READY",
+					      "STATUS",	   "RESTARTS", "AGE" };
+	struct json_object *list = NULL;
+	struct table t;
+	int r = conn_call(p, "pod-list", NULL, &list);
+
+	if (r == 0 && p->json) {
+		put_json(list);
+	} else if (r == 0 && json_object_is_type(list, json_type_array)) {
+		table_begin(&t, 6, titles);
+		for (size_t i = 0; i < list_len(list); i++)
+			list_row(&t, json_object_array_get_idx(list, i));
+		table_end(&t);
+	}
+	json_object_put(list);
+	return r;
+}
+
+static void put_line(const char *label, const char *value)
+{
+	(void)printf("%-12s ", label);
+	put_text(value, strlen(value));
+	(void)putchar('\n');
+}
+
+/* "  State:  Terminated (Error), exit code 1, signal 9, 3s ago" */
+static void put_state(const char *label, struct json_object *state)
+{
+	static const char *const names[] = { "waiting", "running", "terminated" };
+	struct json_object *s = NULL;
+	const char *name = NULL, *reason, *message;
+	char age[24];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && !s; i++) {
+		s = get(state, names[i]);
+		name = names[i];
+	}
+	if (!s)
+		return;
+	(void)printf("    %-10s %s", label, name);
+	reason = get_string(s, "reason", NULL);
+	if (reason) {
+		(void)fputs(", ", stdout);
+		put_text(reason, strlen(reason));
+	}
+	if (get(s, "exitCode"))
+		(void)printf(", exit code %" PRId64, get_int(s, "exitCode", 0));
+	if (get_int(s, "signal", 0))
+		(void)printf(" (signal %" PRId64 ")", get_int(s, "signal", 0));
+	text_age(get_string(s, "finishedAt", get_string(s, "startedAt", NULL)), age,
+		 sizeof(age));
+	if (age[0] != '-')
+		(void)printf(", %s %s", get(s, "finishedAt") ? "ended" : "for", age);
+	(void)puts(get(s, "finishedAt") && age[0] != '-' ? " ago" : "");
+	message = get_string(s, "message", NULL);
+	if (message) {
+		(void)printf("    %-10s ", "");
+		put_text(message, strlen(message));
+		(void)putchar('\n');
+	}
+}
+
+static void put_members(const char *title, struct json_object *list)
+{
+	if (list_len(list) == 0)
+		return;
+	(void)printf("%s\n", title);
+	for (size_t i = 0; i < list_len(list); i++) {
+		struct json_object *m = json_object_array_get_idx(list, i);
+		const char *image = get_string(m, "image", "?");
+
+		(void)printf("  %s\n    %-10s ", get_string(m, "name", "?"), "Image:");
+		put_text(image, strlen(image));
+		(void)putchar('\n');
+		put_state("State:", get(m, "state"));
+		put_state("Last:", get(m, "lastState"));
+		(void)printf("    %-10s %s\n    %-10s %" PRId64 "\n", "Ready:",
+			     json_object_get_boolean(get(m, "ready")) ? "yes" : "no",
+			     "Restarts:", get_int(m, "restartCount", 0));
+	}
+}
+
+static void put_conditions(struct json_object *list)
+{
+	static const char *const titles[] = { "  CONDITION", "STATUS", "REASON",
+					      "MESSAGE" };
+	struct table t;
+
+	if (list_len(list) == 0)
+		return;
+	table_begin(&t, 4, titles);
+	for (size_t i = 0; i < list_len(list); i++) {
+		struct json_object *c = json_object_array_get_idx(list, i);
+		char type[80];
+		const char *cells[] = { type, get_string(c, "status", ""),
+					get_string(c, "reason", ""),
+					get_string(c, "message", "") };
+
+		(void)snprintf(type, sizeof(type), "  %s", get_string(c, "type", "?"));
+		table_row(&t, cells);
+	}
+	(void)puts("Conditions:");
+	table_end(&t);
+}
+
+static void put_pod(struct json_object *pod)
+{
+	struct json_object *meta = get(pod, "metadata"), *status = get(pod, "status");
+	const char *message = get_string(status, "message", NULL);
+	char age[24];
+
+	text_age(get_string(status, "startTime", NULL), age, sizeof(age));
+	put_line("Name:", get_string(meta, "name", "?"));
+	put_line("Namespace:", get_string(meta, "namespace", "?"));
+	put_line("UID:", get_string(meta, "uid", "-"));
+	put_line("Phase:", get_string(status, "phase", "?"));
+	put_line("Lifecycle:", get_string(status, "lifecycle", "-"));
+	put_line("Age:", age);
+	if (get(status, "reason"))
+		put_line("Reason:", get_string(status, "reason", ""));
+	if (message)
+		put_line("Message:", message);
+	put_members("Init members:", get(status, "initContainerStatuses"));
+	put_members("Members:", get(status, "containerStatuses"));
+	put_conditions(get(status, "conditions"));
+}
+
+static int put_status(struct podctl *p, struct json_object *args)
+{
+	struct json_object *pod = NULL;
+	int r = args ? conn_call(p, "pod-status", args, &pod) : PODCTL_USAGE;
+
+	if (r == 0 && p->json)
+		put_json(pod);
+	else if (r == 0)
+		put_pod(pod);
+	json_object_put(pod);
+	return r;
+}
+
+int podctl_status(struct podctl *p)
+{
+	struct json_object *list = NULL, *item, *args;
+	size_t n;
+	int r;
+
+	if (p->n_args)
+		return put_status(p, pod_arguments(p->args[0]));
+	r = conn_call(p, "pod-list", NULL, &list);
+	n = r == 0 ? list_len(list) : 0;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		item = json_object_array_get_idx(list, i);
+		args = json_object_new_object();
+		(void)json_object_object_add(args, "namespace",
+					     json_object_get(get(item, "namespace")));
+		(void)json_object_object_add(args, "name",
+					     json_object_get(get(item, "name")));
+		if (i && !p->json)
+			(void)putchar('\n');
+		r = put_status(p, args);
+	}
+	json_object_put(list);
+	return r;
+}
+
+/* ---- create, stop, delete, kill
+ * --------------------------------------------------------- */
+
+static void put_created(struct json_object *result)
+{
+	struct json_object *list = get(result, "created");
+
+	for (size_t i = 0; i < list_len(list); i++) {
+		struct json_object *pod = json_object_array_get_idx(list, i);
+
+		(void)printf("pod %s/%s created\n", get_string(pod, "namespace", "?"),
+			     get_string(pod, "name", "?"));
+	}
+}
+
+static int say_refused_pods(struct json_object *result)
+{
+	struct json_object *list = get(result, "refused"), *pod, *errors, *e;
+	int r = PODCTL_OK;
+
+	for (size_t i = 0; i < list_len(list); i++) {
+		pod = json_object_array_get_idx(list, i);
+		errors = get(pod, "errors");
+		r = PODCTL_FAILED;
+		for (size_t k = 0; k < list_len(errors); k++) {
+			e = json_object_array_get_idx(errors, k);
+			(void)say(0, "pod %s/%s: %s: %s",
+				  get_string(pod, "namespace", "?"),
+				  get_string(pod, "name", "?"),
+				  get_string(e, "pointer", ""),
+				  get_string(e, "message", "?"));
+		}
+	}
+	return r;
+}
+
+static int create_one(struct podctl *p, const char *path)
+{
+	_cleanup_free_
+	char *text = NULL;
+	ssize_t len = read_file(path, POD_SPEC_FILE_BYTES, &text);
+	struct json_object *args, *result = NULL;
+	int r;
+
+	if (len < 0)
+		return say(PODCTL_FAILED, "%s: %s", path, strerror((int)-len));
+	args = json_object_new_object();
+	(void)json_object_object_add(args, "text",
+				     json_object_new_string_len(text, (int)len));
+	r = conn_call(p, "pod-create", args, &result);
+	if (r == 0 && p->json)
+		put_json(result);
+	else if (r == 0)
+		put_created(result);
+	if (r == 0)
+		r = say_refused_pods(result);
+	json_object_put(result);
+	return r;
+}
+
+int podctl_create(struct podctl *p)
+{
+	int worst = PODCTL_OK;
+
+	for (int i = 0; i < p->n_args; i++) {
+		int r = create_one(p, p->args[i]);
+
+		if (r > PODCTL_USAGE)
+			return r;
+		worst = MAX(worst, r);
+	}
+	return worst;
+}
+
+static struct json_object *arguments_with_grace(struct podctl *p)
+{
+	struct json_object *args = pod_arguments(p->args[0]);
+
+	if (args && p->grace_s >= 0)
+		(void)json_object_object_add(args, "graceSeconds",
+					     json_object_new_int64(p->grace_s));
+	return args;
+}
+
+int podctl_stop(struct podctl *p)
+{
+	struct json_object *args = arguments_with_grace(p);
+
+	return args ? simple_call(p, "pod-stop", args, "stopping") : PODCTL_USAGE;
+}
+
+int podctl_kill(struct podctl *p)
+{
+	struct json_object *args = pod_arguments(p->args[0]);
+	const char *signal = p->n_args > 2 ? p->args[2] : "TERM";
+
+	if (!args)
+		return PODCTL_USAGE;
+	(void)json_object_object_add(args, "member", json_object_new_string(p->args[1]));
+	(void)json_object_object_add(args, "signal", json_object_new_string(signal));
+	return simple_call(p, "member-kill", args, "signal sent");
+}
+
+/* ---- waiting
+ * ---------------------------------------------------------------------------- */
+
+static int subscribe(struct podctl *p)
+{
+	struct json_object *args = json_object_new_object(), *result = NULL;
+	int r;
+
+	(void)json_object_object_add(args, "replay", json_object_new_boolean(0));
+	r = conn_call(p, "subscribe", args, &result);
+	json_object_put(result);
+	return r;
+}
+
+/* *ret: the pod's entry in the list, NULL when there is none. */
+static int find_pod(struct podctl *p, struct json_object *pod, struct json_object **ret)
+{
+	struct json_object *list = NULL, *item;
+	int r = conn_call(p, "pod-list", NULL, &list);
+
+	*ret = NULL;
+	for (size_t i = 0; r == 0 && i < list_len(list); i++) {
+		item = json_object_array_get_idx(list, i);
+		if (strcmp(get_string(item, "namespace", ""),
+			   get_string(pod, "namespace", "")) == 0 &&
+		    strcmp(get_string(item, "name", ""), get_string(pod, "name", "")) ==
+			    0)
+			*ret = json_object_get(item);
+	}
+	json_object_put(list);
+	return r;
+}
+
+enum progress { NOT_YET, REACHED, NEVER };
+
+static enum progress look(struct json_object *found, const char *until)
+{
+	const char *phase = get_string(found, "phase", "");
+	bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+	bool reached;
+
+	if (strcmp(until, "deleted") == 0)
+		return found ? NOT_YET : REACHED;
+	if (!found)
+		return NEVER;
+	if (strcmp(until, "ready") == 0)
+		reached = get_int(found, "containers", 0) > 0 &&
+			  get_int(found, "ready", 0) == get_int(found, "containers", 0);
+	else
+		reached = strcmp(phase, until + strlen("phase=")) == 0;
+	if (reached)
+		return REACHED;
+	return ended ? NEVER : NOT_YET;
+}
+
+static int wait_for(struct podctl *p, struct json_object *pod, const char *until,
+		    int64_t deadline_ns)
+{
+	struct json_object *found = NULL, *event = NULL;
+	const char *name = get_string(pod, "name", "");
+	bool about = true, lost;
+	int r;
+
+	for (;;) {
+		if (about) {
+			enum progress now;
+
+			r = find_pod(p, pod, &found);
+			if (r)
+				return r;
+			now = look(found, until);
+			if (now == NEVER)
+				(void)say(0, "pod %s %s%s: it will not become '%s'", name,
+					  found ? "is " : "is not there",
+					  get_string(found, "phase", ""), until);
+			json_object_put(found);
+			if (now != NOT_YET)
+				return now == REACHED ? PODCTL_OK : PODCTL_FAILED;
+		}
+		r = conn_event(p, deadline_ns, &event);
+		if (r == PODCTL_TIMEOUT)
+			return say(r, "pod %s is not '%s' in time", name, until);
+		if (r)
+			return r;
+		lost = strcmp(get_string(event, "event", ""), "LOST") == 0;
+		about = lost || event_is_of(event, pod);
+		json_object_put(event);
+	}
+}
+
+int podctl_wait(struct podctl *p)
+{
+	static const char *const phases[] = { "phase=Pending",	 "phase=Running",
+					      "phase=Succeeded", "phase=Failed",
+					      "ready",		 "deleted" };
+	const char *until = p->until ? p->until : "ready";
+	int64_t limit_s = p->timeout_s >= 0 ? p->timeout_s : WAIT_DEFAULT_S;
+	int64_t deadline_ns = time_add(time_boot_ns(), limit_s * NSEC_PER_SEC);
+	struct json_object *pod;
+	bool known = false;
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++)
+		known |= strcmp(phases[i], until) == 0;
+	if (!known)
+		return say(PODCTL_USAGE,
+			   "--for is ready, deleted or phase=Pending|Running|Succeeded|"
+			   "Failed, not '%s'",
+			   until);
+	pod = pod_arguments(p->args[0]);
+	r = pod ? subscribe(p) : PODCTL_USAGE;
+	if (r == 0)
+		r = wait_for(p, pod, until, deadline_ns);
+	json_object_put(pod);
+	return r;
+}
+
+int podctl_delete(struct podctl *p)
+{
+	struct json_object *args = arguments_with_grace(p), *pod;
+	int64_t deadline_ns = TIME_NEVER;
+	int r;
+
+	if (!args)
+		return PODCTL_USAGE;
+	if (!p->wait)
+		return simple_call(p, "pod-delete", args, "deleting");
+	if (p->timeout_s >= 0)
+		deadline_ns = time_add(time_boot_ns(), p->timeout_s * NSEC_PER_SEC);
+	pod = pod_arguments(p->args[0]);
+	r = subscribe(p);
+	if (r == 0)
+		r = simple_call(p, "pod-delete", json_object_get(args), "deleting");
+	if (r == 0)
+		r = wait_for(p, pod, "deleted", deadline_ns);
+	if (r == 0 && !p->json)
+		(void)puts("deleted");
+	json_object_put(args);
+	json_object_put(pod);
+	return r;
+}

@@ -17,6 +17,9 @@
 #include "base/log.h"
 #include "config/machine.h"
 
+/* The kernel takes at most a page of most settings. */
+#define VALUE_BYTES 4096
+
 /* sysctl(8): the first separator tells the form. With '.', the other one stands for a
  * dot in a name ("net.ipv4.conf.eth0/100.forwarding"); with '/', it is a path. */
 static int sysctl_path(const char *name, char path[static PATH_MAX])
@@ -46,13 +49,17 @@ static int sysctl_path(const char *name, char path[static PATH_MAX])
 	return 0;
 }
 
+/* With a newline: kernel.printk_devkmsg and others compare the whole line. */
 static int sysctl_set(int sys_fd, const char *name, const char *value)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], line[VALUE_BYTES];
 	int r = sysctl_path(name, path);
+	int len = snprintf(line, sizeof(line), "%s\n", value);
 
+	if (r == 0 && (len < 0 || (size_t)len >= sizeof(line)))
+		r = -E2BIG;
 	if (r == 0)
-		r = fd_write_file_at(sys_fd, path, value);
+		r = fd_write_file_at(sys_fd, path, line);
 	if (r < 0)
 		log_warn("cannot set sysctl %s to \"%s\": %s", name, value, strerror(-r));
 	return r;

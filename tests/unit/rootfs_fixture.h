@@ -49,7 +49,7 @@ static inline void fixture_down(void)
 {
 	char command[128];
 
-	(void)snprintf(command, sizeof(command), "rm -rf --one-file-system '%s'",
+	(void)snprintf(command, sizeof(command), "/bin/rm -rf --one-file-system '%s'",
 		       fixture_dir);
 	if (system(command) != 0)
 		abort();

@@ -204,6 +204,7 @@ UNIT_TESTS := \
 	tests/unit/control_client.c \
 	tests/unit/control_commands.c \
 	tests/unit/control_grammar.c \
+	tests/unit/control_podctl.c \
 	tests/unit/control_transport.c \
 	tests/unit/init_cmdline.c \
 	tests/unit/init_end.c \
@@ -277,6 +278,9 @@ $(call unit_name,$(1)): $(call objects,$(1)) $(call archives,$(call unit_room,$(
 	$$(call msg,LD,$$@)$(CC) $(CFLAGS) $(SANITIZE) -o $$@ $$^ $(LIBS) -lcmocka
 endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call unit_rule,$(t))))
+
+# This one runs the program itself.
+$(BUILD)/unit/control_podctl: | $(BUILD)/podctl
 
 unit-programs: $(foreach t,$(UNIT_TESTS),$(call unit_name,$(t)))
 

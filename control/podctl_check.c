@@ -140,8 +140,11 @@ int podctl_check(struct podctl *p)
 	struct json_object *list = json_object_new_array();
 	int worst = PODCTL_OK;
 
-	for (int i = 0; i < p->n_args; i++)
-		worst = MAX(worst, check_one(p, p->args[i], list));
+	for (int i = 0; i < p->n_args; i++) {
+		int r = check_one(p, p->args[i], list);
+
+		worst = MAX(worst, r);
+	}
 	if (p->json)
 		put_json(list);
 	json_object_put(list);

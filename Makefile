@@ -19,6 +19,9 @@ V        ?= 0
 .DELETE_ON_ERROR:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
 
 ifeq ($(V),1)
 msg =
@@ -259,7 +262,7 @@ $(foreach r,$(ROOM_NAMES),$(eval $(call room_rule,$(r))))
 
 # ---- programs -------------------------------------------------------------------------
 
-programs: $(BUILD)/podinit $(BUILD)/podctl
+programs: $(BUILD)/podinit $(BUILD)/podctl $(BUILD)/podvm
 
 $(BUILD)/podinit: $(call objects,init/main.c) $(call archives,init)
 	$(call msg,LD,$@)$(CC) $(CFLAGS) $(SANITIZE) $(if $(SANITIZE),,-static) $(GC) -o $@ $^ $(LIBS)
@@ -331,6 +334,52 @@ test-ns: programs $(BUSYBOX)/config.json ## podinit as PID 1 of namespaces on th
 test-vm: programs $(BUSYBOX)/config.json ## podinit on a kernel of its own, in QEMU
 	$(Q)$(TESTS) vm
 
+# The unit tests once more, built with sanitizers below build/asan.
+ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+asan: ## the unit tests under AddressSanitizer and UBSan
+	$(Q)$(MAKE) BUILD=$(BUILD)/asan SANITIZE="$(ASAN)" CFLAGS="-O1 -g" unit-programs \
+		$(BUILD)/asan/podinit $(BUILD)/asan/podctl
+	$(Q)PODVM_BUILD=$(BUILD)/asan $(PYTHON) tests/run unit
+
+# ---- fuzzing: libFuzzer comes with clang; new inputs stay below build/ ----------------
+
+FUZZ_SECONDS ?= 120
+FUZZ_FLAGS   := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+FUZZERS      := control manifest
+
+FUZZ_SRC_control  := control/grammar.c control/request.c control/json_text.c
+FUZZ_SRC_manifest :=
+
+define fuzz_rule
+$(BUILD)/fuzz/$(1): tests/fuzz/$(1).c $(FUZZ_SRC_$(1)) $(SRC_config) $(SRC_base)
+	@mkdir -p $$(@D)
+	$$(call msg,FUZZ,$$@)clang -std=gnu11 -D_GNU_SOURCE -I. $$(PKG_CFLAGS) $(FUZZ_FLAGS) \
+		-o $$@ $$(filter %.c,$$^) -ljson-c
+
+fuzz-$(1): $(BUILD)/fuzz/$(1)
+	@mkdir -p $(BUILD)/fuzz/corpus/$(1)
+	$(BUILD)/fuzz/$(1) -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -timeout=10 \
+		-artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus/$(1) tests/fuzz/corpus/$(1)
+
+.PHONY: fuzz-$(1)
+endef
+$(foreach f,$(FUZZERS),$(eval $(call fuzz_rule,$(f))))
+
+fuzz: $(FUZZERS:%=fuzz-%) ## each parser for FUZZ_SECONDS (120) with random input
+
+# ---- checks of the text ---------------------------------------------------------------
+
+C_FILES = $(shell git ls-files '*.c' '*.h')
+
+lint: $(BUILD)/deps.mk ## formatting, arrows between the folders, cppcheck, man pages
+	$(Q)$(PYTHON) tests/lint/arrows
+	$(Q)clang-format --dry-run -Werror $(C_FILES)
+	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 -I. -D_GNU_SOURCE \
+		--enable=warning,portability --inline-suppr \
+		--suppress=missingIncludeSystem --suppress=memleak $(filter-out tests/%,$(filter %.c,$(C_FILES)))
+	$(Q)for page in docs/*.[18]; do mandoc -T lint -W warning $$page || exit 1; done
+
 # ---- installation ---------------------------------------------------------------------
 
 install: programs $(BUILD)/podvm ## install below prefix (/usr/local), or DESTDIR
@@ -350,5 +399,5 @@ help: ## this text
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
-.PHONY: all programs unit-programs deps run test test-unit test-ns test-vm install \
-	clean help
+.PHONY: all programs unit-programs deps run test test-unit test-ns test-vm asan fuzz \
+	lint install clean help

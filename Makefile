@@ -221,8 +221,10 @@ UNIT_TESTS := \
 	tests/unit/netlink_link.c \
 	tests/unit/pod_backoff.c \
 	tests/unit/pod_log_file.c \
+	tests/unit/pod_log_ring.c \
 	tests/unit/pod_log_split.c \
 	tests/unit/pod_log_tail.c \
+	tests/unit/pod_log_writer.c \
 	tests/unit/pod_member_log.c \
 	tests/unit/pod_member_state.c \
 	tests/unit/rootfs_early.c \

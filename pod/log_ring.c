@@ -2,12 +2,13 @@
 /*
  * log_ring.c - see log_ring.h. Offsets into a fixed area: equal offsets mean empty, so
  * the producer never fills the last gap. A message is contiguous; the producer jumps to
- * the front when it comes to the end, and earlier when the front is free, so that a quiet
- * machine touches the first pages only.
+ * the front when it comes to the end. When it finds the ring empty, all of it is the
+ * producer's, and it gives the pages back from time to time.
  */
 #include "pod/log_ring.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -121,20 +122,28 @@ size_t log_ring_used(const struct log_ring *ring)
 /* Where a message of total bytes may begin, leaving room for a jump after it. */
 static bool place_find(const struct log_ring *ring, size_t total, uint32_t *ret)
 {
-	const size_t jump = sizeof(struct log_message);
-	uint32_t at = ring->write_at, read = read_at(ring);
-	bool front_free = read <= at && total + jump < read;
+	size_t end = ring->write_at + total + sizeof(struct log_message);
+	uint32_t read = read_at(ring);
 
-	if (front_free && (at == read || at >= LOG_RING_SOFT_BYTES)) {
-		*ret = 0;
+	*ret = ring->write_at;
+	if (read > ring->write_at)
+		return end < read;
+	if (end < LOG_RING_BYTES_MAX)
 		return true;
-	}
-	if (at + total + jump < (read <= at ? LOG_RING_BYTES_MAX : read)) {
-		*ret = at;
-		return true;
-	}
 	*ret = 0;
-	return front_free;
+	return total + sizeof(struct log_message) < read;
+}
+
+/* The consumer looks at nothing before a new write_at: an empty ring may be zeroed. */
+static void pages_trim(struct log_ring *ring)
+{
+	if (ring->queued - ring->trimmed < LOG_RING_SOFT_BYTES ||
+	    read_at(ring) != ring->write_at)
+		return;
+	ring->trimmed = ring->queued;
+	/* A failure costs memory that was in use before, no more. */
+	(void)fallocate(ring->mem_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			HEAD_BYTES, LOG_RING_BYTES_MAX);
 }
 
 static void message_fill(struct log_message *m, const struct log_file *file,
@@ -166,6 +175,7 @@ bool log_ring_put(struct log_ring *ring, enum log_message_kind kind, uint64_t lo
 	uint32_t at;
 
 	total = (total + MESSAGE_ALIGN - 1) & ~(size_t)(MESSAGE_ALIGN - 1);
+	pages_trim(ring);
 	if (!place_find(ring, total, &at))
 		return false;
 	if (at != ring->write_at)

@@ -16,9 +16,9 @@
 #include "pod/log_file.h"
 
 /* A burst of lines may be put while less than LOG_RING_SOFT_BYTES are used. The rest is
- * for what must not wait: the last words of members that ended. Pages are touched only as
- * far as they are needed. */
-#define LOG_RING_BYTES_MAX  (4U << 20)
+ * for what must not wait, the last words of members that ended: twice what a full pipe
+ * becomes in the worst case, empty lines. */
+#define LOG_RING_BYTES_MAX  (8U << 20)
 #define LOG_RING_SOFT_BYTES (1U << 20)
 
 /* The longest burst of lines in one message. */
@@ -61,6 +61,7 @@ struct log_ring {
 	uint32_t write_at; /* the producer's own copies: */
 	uint64_t next_number;
 	uint64_t queued;
+	uint64_t trimmed; /* `queued` when the pages were last given back */
 };
 
 int log_ring_init(struct log_ring *ring); /* 0 or -errno */

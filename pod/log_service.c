@@ -20,7 +20,7 @@
 #include "base/time.h"
 #include "pod/log_writer.h"
 
-/* A writer that dies of the same message again and again: wait, and give the message up
+/* A writer that dies at the same message again and again: wait, and give the message up
  * after a few times. */
 #define DEATHS_MAX	  3
 #define RESTART_FIRST_NS  (100 * NSEC_PER_MSEC)
@@ -69,11 +69,13 @@ static struct log_user *user_find(struct log_service *s, uint64_t id)
 
 void log_service_open(struct log_service *s, struct log_user *user, struct log_file *file)
 {
-	if (s->direct)
+	if (s->direct) {
 		user_note(user, 0, -log_file_open(file));
-	else
-		/* Without room the first lines make the file. */
-		(void)log_ring_put(&s->ring, LOG_MESSAGE_LINES, user->id, file, NULL, 0);
+		return;
+	}
+	/* A fresh file starts without a fault; without room the first lines make it. */
+	user->code = 0;
+	(void)log_ring_put(&s->ring, LOG_MESSAGE_LINES, user->id, file, NULL, 0);
 }
 
 void log_service_write(struct log_service *s, struct log_user *user,
@@ -217,7 +219,8 @@ static void message_drop(struct log_service *s)
 	s->deaths = 0;
 }
 
-static int64_t restart_delay_ns(struct log_service *s)
+/* 0 = at once: the dead one had got on. Being killed is no message's fault. */
+static int64_t restart_delay_ns(struct log_service *s, bool killed)
 {
 	const struct log_message *m = log_ring_peek(&s->ring);
 	uint64_t number = m ? m->number : s->ring.next_number;
@@ -228,7 +231,7 @@ static int64_t restart_delay_ns(struct log_service *s)
 		return 0;
 	}
 	s->deaths++;
-	if (s->deaths >= DEATHS_MAX)
+	if (s->deaths >= DEATHS_MAX && !killed)
 		message_drop(s);
 	return RESTART_FIRST_NS << MIN(s->deaths, (unsigned int)RESTART_SHIFT_MAX);
 }
@@ -267,7 +270,7 @@ static void on_writer_exit(struct loop_src *src, uint32_t events)
 	}
 	log_warn("the log writer ended (%s %d), another one goes on",
 		 e.by_signal ? "signal" : "exit code", e.status);
-	delay_ns = restart_delay_ns(s);
+	delay_ns = restart_delay_ns(s, e.by_signal && e.status == SIGKILL);
 	if (delay_ns)
 		writer_start_later(s, delay_ns);
 	else

@@ -61,8 +61,10 @@ static __attribute__((unused)) struct pod *fake_add(const char *namespace,
 
 int pods_create(struct pods *pods, struct pod_spec *spec, struct pod **ret, struct err *e)
 {
-	if (fake_create_error)
-		return err_set(e, STAGE_CONFIG, fake_create_error, "pod %s", spec->name);
+	if (fake_create_error || fake_n == FAKE_PODS)
+		return err_set(e, STAGE_CONFIG,
+			       fake_create_error ? fake_create_error : ENOSPC, "pod %s",
+			       spec->name);
 	if (pods_find(pods, spec->namespace, spec->name))
 		return err_setx(e, STAGE_CONFIG, EEXIST, "pod %s exists", spec->name);
 	*ret = fake_add(spec->namespace, spec->name);

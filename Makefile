@@ -348,10 +348,11 @@ asan: ## the unit tests under AddressSanitizer and UBSan
 
 FUZZ_SECONDS ?= 120
 FUZZ_FLAGS   := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
-FUZZERS      := control manifest
+FUZZERS      := control log_split manifest
 
-FUZZ_SRC_control  := control/grammar.c control/request.c control/json_text.c
-FUZZ_SRC_manifest :=
+FUZZ_SRC_control   := control/grammar.c control/request.c control/json_text.c
+FUZZ_SRC_log_split := pod/log_split.c
+FUZZ_SRC_manifest  :=
 
 define fuzz_rule
 $(BUILD)/fuzz/$(1): tests/fuzz/$(1).c $(FUZZ_SRC_$(1)) $(SRC_config) $(SRC_base)
@@ -382,6 +383,28 @@ lint: $(BUILD)/deps.mk ## formatting, arrows between the folders, cppcheck, man 
 		--suppress=missingIncludeSystem --suppress=memleak $(filter-out tests/%,$(filter %.c,$(C_FILES)))
 	$(Q)for page in docs/*.[18]; do mandoc -T lint -W warning $$page || exit 1; done
 
+# ---- benchmarks -----------------------------------------------------------------------
+
+# Rooms' code in a machine of namespaces, and plain programs that run inside of pods or VMs.
+BENCH_ROOMS := $(addprefix $(BUILD)/bench/,log_path scale start)
+BENCH_PLAIN := $(addprefix $(BUILD)/bench/,bare_init idle stamp true)
+
+$(BUILD)/bench/start: $(call objects,tests/bench/bare_start.c)
+$(BUILD)/bench/start $(BUILD)/bench/scale: $(call objects,tests/bench/world.c)
+
+$(BENCH_ROOMS): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,pod)
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)$(CC) $(CFLAGS) $(SANITIZE) $(GC) -o $@ $(filter %.o,$^) \
+		$(filter %.a,$^) $(LIBS)
+
+$(BUILD)/bench/true: BENCH_START := -nostartfiles
+$(BENCH_PLAIN): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)$(CC) $(CFLAGS) -static $(BENCH_START) $(GC) -o $@ $^
+
+bench: programs $(BENCH_ROOMS) $(BENCH_PLAIN) ## figures, and their ratios to rivals
+	$(Q)PODVM_BUILD=$(BUILD) $(PYTHON) tests/bench/run $(BENCH)
+
 # ---- installation ---------------------------------------------------------------------
 
 install: programs $(BUILD)/podvm ## install below prefix (/usr/local), or DESTDIR
@@ -401,5 +424,5 @@ help: ## this text
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
-.PHONY: all programs unit-programs deps run test test-unit test-ns test-vm asan fuzz \
+.PHONY: all programs unit-programs deps run test test-unit test-ns test-vm asan fuzz bench \
 	lint install clean help

@@ -26,6 +26,7 @@ class CommandError(Exception):
 class Guest:
     def __init__(self):
         self.events = []  # all since subscribe(), as {"event", "timestamp", "data"}
+        self.strays = []  # answers to no command of ours: errors about garbage
         self.console_text = ""
         self.console = Console()
         self.channel = None
@@ -43,6 +44,9 @@ class Guest:
     def _attach_channel(self, channel):
         self._selector.register(channel, selectors.EVENT_READ,
                                 lambda: self._read_channel(channel))
+
+    def _message(self, message):
+        (self.events if "event" in message else self.strays).append(message)
 
     def _read_console(self, stream):
         data = stream.read(1 << 16)

@@ -37,7 +37,9 @@ def store_path(reference):
     match = _REFERENCE.fullmatch(reference)
     if not match or ".." in reference:
         raise PodvmError(f"'{reference}' is no image reference (NAME[:TAG][@DIGEST])")
-    name = match["name"].removeprefix("docker.io/").removeprefix("library/")
+    name = match["name"].removeprefix("docker.io/").removeprefix("index.docker.io/")
+    if name.count("/") == 1:  # "library" is the hub's folder of the official images
+        name = name.removeprefix("library/")
     digest = match["digest"]
     return f"{name}/{digest.replace(':', '-') if digest else match['tag'] or 'latest'}"
 

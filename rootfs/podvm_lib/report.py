@@ -82,8 +82,9 @@ def print_table(final, out):
         members = pod.get("members") or [{}]
         for number, member in enumerate(members):
             code = member.get("exitCode")
-            rows.append((name if number == 0 else "", pod.get("phase", ""),
-                         member.get("name", ""), "" if code is None else str(code),
+            first = (name, pod.get("phase", "")) if number == 0 else ("", "")
+            rows.append((*first, member.get("name", ""),
+                         "" if code is None else str(code),
                          member.get("reason") or pod.get("reason") or ""))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)] + [0]
     for row in rows:

@@ -202,7 +202,7 @@ class NS(Guest):
         if failure:
             raise AssertionError(f"namespaces: {failure}")
         self._attach_console(_Master(console))
-        self.channel = Channel(os.dup(port), self.events.append)
+        self.channel = Channel(os.dup(port), self._message)
         self._attach_channel(self.channel)
 
     def _pty(self):
@@ -284,7 +284,7 @@ class NS(Guest):
         port = self.channel
         self._selector.unregister(port)
         port.close()
-        self.channel = connect(self.control_path, self.events.append)
+        self.channel = connect(self.control_path, self._message)
         self._attach_channel(self.channel)
         self.subscribe()
 

@@ -103,6 +103,8 @@ class References(unittest.TestCase):
                 ("busybox:1.36", "busybox/1.36"),
                 ("library/busybox", "busybox/latest"),
                 ("docker.io/library/busybox:1", "busybox/1"),
+                ("index.docker.io/library/busybox", "busybox/latest"),
+                ("library/a/b", "library/a/b/latest"),
                 ("docker.io/user/app", "user/app/latest"),
                 ("reg.example:5000/a/b:v1", "reg.example:5000/a/b/v1"),
                 ("localhost:5000/a", "localhost:5000/a/latest"),

@@ -64,7 +64,7 @@ class VM(Guest):
             qemu.Machine(guest_kernel.image, target, memory, cpus, append),
             self._directory)
         self._attach_console(self.qemu.console)
-        self.channel = connect(self.qemu.control_path, self.events.append)
+        self.channel = connect(self.qemu.control_path, self._message)
         self._attach_channel(self.channel)
         self.channel.send_raw(RESYNC)
         self._qmp = connect(self.qemu.qmp_path, self.qmp_events.append)
@@ -80,7 +80,7 @@ class VM(Guest):
         """The host's end of the port is closed and opened again, as by a new client."""
         self._selector.unregister(self.channel)
         self.channel.close()
-        self.channel = connect(self.qemu.control_path, self.events.append)
+        self.channel = connect(self.qemu.control_path, self._message)
         self._attach_channel(self.channel)
         self.channel.send_raw(RESYNC)
 

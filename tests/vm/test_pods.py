@@ -6,11 +6,13 @@ One boot for all: pods are created over the channel.
 
 import base64
 import os
+import re
 import time
 import unittest
 
 from guest import CommandError, container, pod
 from harness import VMCase
+from podvm_lib.channel import RESYNC
 
 ORPHANS = 1000
 BACKOFF_MS = 200
@@ -40,11 +42,6 @@ class Pods(VMCase):
         except CommandError:
             pass  # the test did it itself
 
-    def exits(self, name, member):
-        return [event for event in self.vm.events
-                if event["event"] == "MEMBER_EXITED" and event["data"]["pod"] == name
-                and event["data"]["member"] == member]
-
     def test_waits_on_its_channel_without_any_manifest(self):
         self.assertIn("version", self.vm.command("podinit-info"))
         with self.assertRaises(CommandError):
@@ -54,13 +51,14 @@ class Pods(VMCase):
         name = self.create(pod("restart", container(
             "main", "echo try; exit 3"), restartPolicy="OnFailure"))
         self.vm.wait_event("MEMBER_BACKOFF", pod=name, where=lambda d:
-                           d["restartCount"] >= 3)
-        delays = [event["data"]["delayMs"] for event in self.vm.events
+                           d["restartCount"] >= 4)
+        delays = [re.search(r"back-off (\S+)", event["data"]["message"])[1]
+                  for event in self.vm.events
                   if event["event"] == "MEMBER_BACKOFF" and event["data"]["pod"] == name]
-        self.assertEqual(delays[:4], [BACKOFF_MS, 2 * BACKOFF_MS, 4 * BACKOFF_MS,
-                                      4 * BACKOFF_MS][:len(delays[:4])])
+        # The first restart is at once, then each wait is twice the last, up to a limit.
+        self.assertEqual(delays[:4], ["200ms", "400ms", "800ms", "800ms"])
         status = self.vm.members(name)["main"]
-        self.assertGreaterEqual(status["restartCount"], 3)
+        self.assertGreaterEqual(status["restartCount"], 4)
         self.assertEqual(status["lastState"]["terminated"]["exitCode"], 3)
         self.assertEqual(status["lastState"]["terminated"]["reason"], "Error")
 
@@ -156,18 +154,28 @@ class Pods(VMCase):
         noise = base64.b64encode(os.urandom(3000))
         for garbage in (b"hello\n", b"{}}}\n", b"[" * 10000 + b"\n", b"\0" * 100 + b"\n",
                         noise + b"\n", b'{"execute": 5}\n', b'{"execute":"no-such"}\n',
-                        b'{"execute":"pod-create","arguments":{"manifest":"\xc3"}}\n',
-                        b'{"execute":"podinit-info","argum'):
+                        b'{"execute":"pod-create","arguments":{"manifest":"\xc3"}}\n'):
             with self.subTest(garbage=garbage[:20]):
-                self.vm.channel.send_raw(garbage + b"\xff")
+                self.vm.strays.clear()
+                self.vm.channel.send_raw(garbage + RESYNC)
                 self.assertIn("version", self.vm.command("podinit-info"))
+                self.assertTrue(self.vm.strays, "no word about it")
+                for answer in self.vm.strays:
+                    self.assertIn("desc", answer["error"])
+
+    def test_half_a_request_is_forgotten_at_the_next_resync(self):
+        self.vm.channel.send_raw(b'{"execute":"podinit-info","argum' + RESYNC)
+        self.assertIn("version", self.vm.command("podinit-info"))
 
     def test_client_comes_back(self):
-        """The port is closed on the host's side and opened again."""
+        """The port is closed on the host's side and opened again; nothing is lost."""
+        name = self.create(pod("before", container("main", "echo kept")))
+        self.vm.wait_phase(name, "Succeeded")
         self.vm.reconnect()
-        self.vm.command("podinit-info")
         self.vm.events.clear()
         self.vm.subscribe()
+        self.vm.wait_phase(name, "Succeeded")
+        self.vm.wait_log(name, "main", "kept")
 
 
 if __name__ == "__main__":

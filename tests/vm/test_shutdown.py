@@ -66,12 +66,31 @@ class Shutdown(unittest.TestCase):
                                  if name not in ("good", "failing")])
         self.assertRegex(vm.console_text, r"broken\.json:2")
 
-    def test_broken_machine_file_still_boots(self):
-        vm = self.boot(machine={"hostname": 5, "onPodsDone": "stay"})
+    def test_broken_machine_file_is_a_failed_boot(self):
+        """What it wanted for its pods is not known, so none is started on defaults."""
+        self.vm = vm = VM([pod("never", container("main", "echo ran"))],
+                          machine={"hostname": 5, "onPodsDone": "explode"})
+        self.addCleanup(vm.close)
+        vm.wait_end()
+        self.assertEqual(vm.final["outcome"], "boot-failed")
+        self.assertEqual(vm.final["exitCode"], 125)
+        self.assertEqual(vm.final["action"], "power-off")
+        self.assertEqual(vm.final["pods"], [])
         self.assertRegex(vm.console_text, "/hostname")
-        self.assertEqual(vm.command("pod-list"), vm.command("pod-list"))
+        self.assertRegex(vm.console_text, "/onPodsDone")
+
+    def test_broken_machine_file_stays_up_when_told_to(self):
+        vm = self.boot([pod("never", container("main", "echo ran"))],
+                       machine={"hostname": 5},
+                       append="podinit.on_boot_failed=stay podinit.xyzzy=1")
+        self.assertRegex(vm.console_text, "/hostname")
+        self.assertRegex(vm.console_text, r"no option podinit\.xyzzy")
+        self.assertEqual(vm.command("pod-list"), [])
         with self.assertRaises(CommandError):
             vm.command("shutdown", mode="sideways")
+        vm.command("shutdown", mode="power-off")
+        vm.wait_end()
+        self.assertEqual(vm.final["outcome"], "boot-failed")
 
 
 if __name__ == "__main__":

@@ -315,6 +315,8 @@ static void on_coldplug(void *arg)
 	struct boot *b = arg;
 
 	timeline_stamp(&b->timeline, "coldplug");
+	if (b->shutdown.state > SHUTDOWN_KILL)
+		return; /* the shutdown has killed the helper, there is nobody to speak to */
 	control_open_ports(b->control);
 	(void)power_open(&b->power, b->loop, "/dev/input", on_power_key, b);
 }

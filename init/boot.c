@@ -316,7 +316,7 @@ static void on_coldplug(void *arg)
 
 	timeline_stamp(&b->timeline, "coldplug");
 	if (b->shutdown.state > SHUTDOWN_KILL)
-		return; /* the shutdown has killed the helper, there is nobody to speak to */
+		return; /* it was killed with all the rest */
 	control_open_ports(b->control);
 	(void)power_open(&b->power, b->loop, "/dev/input", on_power_key, b);
 }

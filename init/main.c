@@ -53,8 +53,10 @@ static int not_pid1(int argc, char *argv[])
 int main(int argc, char *argv[])
 {
 	static struct boot boot;
-	const struct panic_policy nothing_known = { .how = END_STAY,
-						    .console_fd = STDERR_FILENO };
+	/* Until the options are read: the defaults of a machine. */
+	const struct panic_policy early = { .end = { .initial_pid_ns = true },
+					    .how = END_POWER_OFF,
+					    .console_fd = STDERR_FILENO };
 	struct err e = { 0 };
 
 	if (getpid() != 1)
@@ -62,7 +64,7 @@ int main(int argc, char *argv[])
 
 	signals_begin();
 	boot_init(&boot, argc ? argv + 1 : argv);
-	(void)panic_install(&nothing_known); /* works on this stack too */
+	(void)panic_install(&early); /* works on this stack too */
 	(void)umask(0022);
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		if (steps[i].run(&boot, &e) < 0)

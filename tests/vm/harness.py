@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -76,10 +77,11 @@ class VM(Guest):
         self.command("podinit-info", timeout=BOOT_S)
         self.subscribe()
 
-    def reconnect(self):
+    def reconnect(self, pause_s=0):
         """The host's end of the port is closed and opened again, as by a new client."""
         self._selector.unregister(self.channel)
         self.channel.close()
+        time.sleep(pause_s)
         self.channel = connect(self.qemu.control_path, self._message)
         self._attach_channel(self.channel)
         self.channel.send_raw(RESYNC)

@@ -136,6 +136,36 @@ static int sys_bind(struct step *s)
 	return 0;
 }
 
+/* mount(2) refuses a file system on a mount of the same one, which a /sys bound with all
+ * that is below it may bring; move_mount(2) does not ask. */
+static int cgroup_cover(void)
+{
+	const unsigned int attrs = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+				   MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+	_cleanup_close_
+	int context_fd = fsopen("cgroup2", FSOPEN_CLOEXEC);
+	_cleanup_close_
+	int mount_fd = -1;
+
+	if (context_fd < 0 ||
+	    fsconfig(context_fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	mount_fd = fsmount(context_fd, FSMOUNT_CLOEXEC, attrs);
+	if (mount_fd < 0)
+		return -1;
+	return move_mount(mount_fd, "", AT_FDCWD, "sys/fs/cgroup",
+			  MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+static int cgroup_mount(struct step *s)
+{
+	int r = mount("cgroup", "sys/fs/cgroup", "cgroup2", SECURE | MS_RDONLY, NULL);
+
+	if (r < 0 && errno == EBUSY)
+		r = cgroup_cover();
+	return r < 0 ? mount_failed(s, "mount cgroup2 on", "/sys/fs/cgroup") : 0;
+}
+
 static int sys_mount(const struct member_root *root, struct step *s)
 {
 	int r = own_directory("/sys", s);
@@ -151,11 +181,7 @@ static int sys_mount(const struct member_root *root, struct step *s)
 		 * to all who share the network namespace. */
 		r = read_only_at("/sys", s);
 	}
-	if (r < 0)
-		return r;
-	if (mount("cgroup", "sys/fs/cgroup", "cgroup2", SECURE | MS_RDONLY, NULL) < 0)
-		return mount_failed(s, "mount cgroup2 on", "/sys/fs/cgroup");
-	return 0;
+	return r < 0 ? r : cgroup_mount(s);
 }
 
 /* An empty file to bind a device or a terminal on. */

@@ -178,6 +178,7 @@ SRC_podctl := \
 	control/podctl_machine.c \
 	control/podctl_pods.c \
 	control/podctl_text.c \
+	control/podctl_wait.c \
 	#
 
 # Unit tests: tests/unit/ROOM_NOUN.c is linked with ROOM and what lies below it.
@@ -350,15 +351,16 @@ FUZZ_SECONDS ?= 120
 FUZZ_FLAGS   := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 FUZZERS      := control log_split manifest
 
-FUZZ_SRC_control   := control/grammar.c control/request.c control/json_text.c
+FUZZ_SRC_control   := $(SRC_control)
 FUZZ_SRC_log_split := pod/log_split.c
 FUZZ_SRC_manifest  :=
 
 define fuzz_rule
 $(BUILD)/fuzz/$(1): tests/fuzz/$(1).c $(FUZZ_SRC_$(1)) $(SRC_config) $(SRC_base)
 	@mkdir -p $$(@D)
-	$$(call msg,FUZZ,$$@)clang -std=gnu11 -D_GNU_SOURCE -I. $$(PKG_CFLAGS) $(FUZZ_FLAGS) \
-		-o $$@ $$(filter %.c,$$^) -ljson-c
+	$$(call msg,FUZZ,$$@)clang -std=gnu11 -D_GNU_SOURCE \
+		-DPODINIT_VERSION='"$(VERSION)"' -I. $$(PKG_CFLAGS) $(FUZZ_FLAGS) \
+		-o $$@ $$(filter %.c,$$^) -ljson-c -lcmocka
 
 fuzz-$(1): $(BUILD)/fuzz/$(1)
 	@mkdir -p $(BUILD)/fuzz/corpus/$(1)

@@ -122,6 +122,11 @@ int podctl_halt(struct podctl *p);
 /* {"namespace","name"} out of "[NAMESPACE/]NAME"; NULL after having said what is wrong.
  */
 struct json_object *pod_arguments(const char *pod);
+/* The same of the first argument, with --grace. */
+struct json_object *pod_arguments_with_grace(struct podctl *p);
+/* Calls command (args are taken) and prints its result, or in a table's place: done. */
+int pod_call(struct podctl *p, const char *command, struct json_object *args,
+	     const char *done);
 /* Is the event about this pod? */
 bool event_is_of(struct json_object *event, struct json_object *pod);
 /* A whole file or "-" for stdin; at most max bytes. The length, or -errno. */

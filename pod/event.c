@@ -88,8 +88,6 @@ void pod_publish(struct pod *pod, enum pod_event event)
 	if (event == POD_EVENT_POD_CHANGED) {
 		text_add_string(&t, "phase", pod->phase);
 		text_add_string(&t, "reason", pod->reason);
-		log_info("pod %s/%s: %s%s%s", pod->namespace, pod->name, pod->phase,
-			 pod->reason ? ", " : "", pod->reason ? pod->reason : "");
 	}
 	text_publish(&t, pod->pods, event);
 }

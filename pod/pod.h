@@ -115,7 +115,7 @@ struct pod {
 	char name[254], namespace[64], uid[POD_UID_BYTES];
 	enum pod_state state, published_state;
 	const char *phase;  /* "Pending", ...; kept to see changes, final once terminal */
-	const char *reason; /* static; NULL = none */
+	const char *reason, *published_reason; /* static; NULL = none */
 	char *message;      /* refused manifests: all errors; owned */
 	int64_t created_wall_ns;
 	bool delete_wanted;

@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 
+#include "base/log.h"
 #include "pod/pod.h"
 
 static const char *const condition_names[] = {
@@ -132,7 +133,8 @@ static bool update_conditions(struct pod *pod)
 void pod_update_status(struct pod *pod)
 {
 	const char *phase = compute_phase(pod);
-	bool changed = phase != pod->phase || pod->state != pod->published_state;
+	bool phase_changed = phase != pod->phase || pod->reason != pod->published_reason;
+	bool changed = phase_changed || pod->state != pod->published_state;
 
 	pod->phase = phase;
 	if (pod->spec)
@@ -140,5 +142,9 @@ void pod_update_status(struct pod *pod)
 	if (!changed)
 		return;
 	pod->published_state = pod->state;
+	pod->published_reason = pod->reason;
 	pod_publish(pod, POD_EVENT_POD_CHANGED);
+	if (phase_changed) /* the conditions are for programs, not for the console */
+		log_info("pod %s/%s: %s%s%s", pod->namespace, pod->name, pod->phase,
+			 pod->reason ? ", " : "", pod->reason ? pod->reason : "");
 }

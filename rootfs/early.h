@@ -11,9 +11,10 @@
 #include "base/err.h"
 
 struct sandbox_kind {
-	bool initial_pid_ns; /* PID 1 of the machine, not of a container: reboot(2) is ours */
-	bool user_ns;        /* not the initial user namespace: no mknod, no devtmpfs */
-	bool initramfs;      /* "/" was the kernel's rootfs */
+	bool initial_pid_ns; /* PID 1 of the machine, not of a container: reboot(2) is
+				ours */
+	bool user_ns;	     /* not the initial user namespace: no mknod, no devtmpfs */
+	bool initramfs;	     /* "/" was the kernel's rootfs */
 };
 
 /* Are we in the kernel's first pid namespace: on a machine, not in a container? What
@@ -24,7 +25,8 @@ bool early_initial_pid_ns(void);
 int early_detect(struct sandbox_kind *ret, struct err *e);
 
 /* pivot_root(2) refuses when "/" is the initial ramfs: binds "/" onto itself, moves it
- * over "/" and chroots there, so that members can pivot. No-op when already a real mount. */
+ * over "/" and chroots there, so that members can pivot. No-op when already a real mount.
+ */
 int early_leave_rootfs(const struct sandbox_kind *kind, struct err *e);
 
 /*
@@ -43,8 +45,8 @@ struct machine;
 int early_settings(const struct machine *machine);
 
 /* Paths that other rooms rely on. */
-#define RUN_DIR      "/run/podinit"
-#define SCRATCH_DIR  "/run/podinit/scratch" /* empty; members mount their overlay here */
-#define PODS_DIR     "/run/podinit/pods"    /* PODS_DIR/UID/volumes/NAME */
+#define RUN_DIR	    "/run/podinit"
+#define SCRATCH_DIR "/run/podinit/scratch" /* empty; members mount their overlay here */
+#define PODS_DIR    "/run/podinit/pods"	   /* PODS_DIR/UID/volumes/NAME */
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * image.h - the image store, read side: a reference becomes a root directory and a config.
+ * image.h - the image store, read side: a reference becomes a root directory and a
+ * config.
  *
  * Store layout: DIR/NAME/TAG/rootfs/ and DIR/NAME/TAG/config.json (OCI image config,
  * optional). "docker.io/" and "library/" are dropped from a reference, other parts stay

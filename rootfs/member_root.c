@@ -124,8 +124,8 @@ static int overlay_mount(const struct member_root *root, struct step *s)
 		errno = code;
 		return scratch_failed(root, s, "mount overlay on", "/root");
 	}
-	/* A hostPath volume of "/" or "/run" must not bring the member's own layer into the
-	 * member. Not earlier: overlayfs clones the mount of its upper layer. */
+	/* A hostPath volume of "/" or "/run" must not bring the member's own layer into
+	 * the member. Not earlier: overlayfs clones the mount of its upper layer. */
 	if (mount(NULL, root->scratch, NULL, MS_UNBINDABLE, NULL) < 0)
 		return scratch_failed(root, s, "make unbindable", "");
 	return 0;

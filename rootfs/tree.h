@@ -9,7 +9,8 @@
 
 #include "base/util.h"
 
-/* mkdir -p with mode for the last part, 0755 for parents. Existing is fine. 0 or -errno. */
+/* mkdir -p with mode for the last part, 0755 for parents. Existing is fine. 0 or -errno.
+ */
 int tree_make(const char *path, mode_t mode);
 
 /* Removes path and all below it: never follows a symlink, never crosses into another

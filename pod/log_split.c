@@ -5,11 +5,7 @@
  */
 #include "pod/log_split.h"
 
-#include <string.h>
-
 #include "base/time.h"
-
-#define TAG_AT (LOG_HEAD_BYTES - 2)
 
 static void line_end(const struct log_split *s, const char *text, size_t len,
 		     log_split_fn fn, void *arg)
@@ -83,15 +79,4 @@ void log_head_make(char head[static LOG_HEAD_BYTES], int64_t wall_ns,
 	memcpy(head + TIME_TEXT_SIZE - 1,
 	       stream == LOG_STDERR ? " stderr F " : " stdout F ",
 	       LOG_HEAD_BYTES - (TIME_TEXT_SIZE - 1));
-}
-
-char *log_line_write(char *out, const char head[static LOG_HEAD_BYTES], bool partial,
-		     const char *text, size_t len)
-{
-	memcpy(out, head, LOG_HEAD_BYTES);
-	if (partial)
-		out[TAG_AT] = 'P';
-	memcpy(out + LOG_HEAD_BYTES, text, len);
-	out[LOG_HEAD_BYTES + len] = '\n';
-	return out + LOG_CRI_BYTES(len);
 }

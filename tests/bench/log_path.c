@@ -21,6 +21,7 @@
 
 #include "base/fd.h"
 #include "base/time.h"
+#include "pod/log_split.h"
 #include "pod/member_log.h"
 
 #define ROUNDS	  5
@@ -62,15 +63,16 @@ static void keep_best(struct figure *best, struct stopwatch begin)
 		best->cpu_us_mb = cpu;
 }
 
-/* Whole bursts of lines of len bytes, as a program with a buffered stdout writes. */
-static void produce(int fd, size_t len)
+/* Lines of len bytes, each in a write(2) of its own or as many as fit into a burst. */
+static void produce(int fd, size_t len, bool by_line)
 {
 	static char burst[BURST];
+	size_t size = by_line ? len : sizeof(burst);
 
 	for (size_t i = 0; i < sizeof(burst); i++)
 		burst[i] = (char)(i % len == len - 1 ? '\n' : 'a' + i % 23);
 	for (size_t n = 0; n < total_bytes;) {
-		ssize_t w = write(fd, burst, sizeof(burst));
+		ssize_t w = write(fd, burst, MIN(size, total_bytes - n));
 
 		if (w <= 0)
 			_exit(1);
@@ -79,7 +81,7 @@ static void produce(int fd, size_t len)
 	_exit(0);
 }
 
-static pid_t producer_start(int write_fd, size_t len)
+static pid_t producer_start(int write_fd, size_t len, bool by_line)
 {
 	pid_t pid = fork();
 
@@ -87,12 +89,12 @@ static pid_t producer_start(int write_fd, size_t len)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(write_fd, 1);
 		(void)close_range(3, ~0U, 0);
-		produce(1, len);
+		produce(1, len, by_line);
 	}
 	return pid;
 }
 
-static void cat_run(struct figure *best, size_t len)
+static void cat_run(struct figure *best, size_t len, bool by_line)
 {
 	static char buf[CAT_BYTES];
 	char path[300];
@@ -106,7 +108,7 @@ static void cat_run(struct figure *best, size_t len)
 	if (out < 0 || pipe2(fds, O_CLOEXEC) < 0)
 		exit(1);
 	begin = watch();
-	pid = producer_start(fds[1], len);
+	pid = producer_start(fds[1], len, by_line);
 	close(fds[1]);
 	while ((n = read(fds[0], buf, sizeof(buf))) > 0)
 		if (write(out, buf, (size_t)n) != n)
@@ -119,7 +121,7 @@ static void cat_run(struct figure *best, size_t len)
 }
 
 static void log_run(struct figure *best, struct loop *loop, struct member_log *log,
-		    uint32_t attempt, size_t len)
+		    uint32_t attempt, size_t len, bool by_line)
 {
 	struct log_ends ends;
 	struct log_stats stats;
@@ -129,7 +131,7 @@ static void log_run(struct figure *best, struct loop *loop, struct member_log *l
 	if (member_log_open(log, attempt, false, &ends, NULL) < 0)
 		exit(1);
 	begin = watch();
-	pid = producer_start(ends.out, len);
+	pid = producer_start(ends.out, len, by_line);
 	fd_close(&ends.out);
 	fd_close(&ends.err);
 	do {
@@ -143,6 +145,19 @@ static void log_run(struct figure *best, struct loop *loop, struct member_log *l
 	member_log_stats(log, &stats);
 	if (stats.lost_bytes)
 		exit(1);
+}
+
+static void print(size_t len, bool by_line, const struct figure *cat,
+		  const struct figure *ours)
+{
+	double ratio = ours->mb_s / cat->mb_s;
+
+	printf("log_path producer=%s line_bytes=%zu cat_mb_s=%.0f log_mb_s=%.0f "
+	       "ratio=%.2f "
+	       "file_ratio=%.2f cat_cpu_us_mb=%.0f log_cpu_us_mb=%.0f\n",
+	       by_line ? "line" : "burst", len, cat->mb_s, ours->mb_s, ratio,
+	       ratio * (double)(len + LOG_HEAD_BYTES) / (double)len, cat->cpu_us_mb,
+	       ours->cpu_us_mb);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -169,23 +184,22 @@ int main(int argc, char **argv)
 	total_bytes = (size_t)(argc > 1 ? atoi(argv[1]) : 256) << 20;
 	snprintf(dir, sizeof(dir), "%s/podinit-bench-XXXXXX",
 		 argc > 2 ? argv[2] : "/dev/shm");
-	if (!mkdtemp(dir) || loop_init(&loop) < 0 || journal_init(&lines, 1 << 20) < 0 ||
+	if (!mkdtemp(dir) || loop_init(&loop) < 0 || journal_init(&lines, 1 << 18) < 0 ||
 	    log_service_init(&service, loop, &config, &lines, NULL) < 0)
 		return 1;
 	log = member_log_new(service, &owner);
 	if (!log)
 		return 1;
-	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(lengths); i++) {
+		bool by_line = i < ARRAY_SIZE(lengths);
+		size_t len = lengths[i % ARRAY_SIZE(lengths)];
 		struct figure cat = { 0 }, ours = { 0 };
 
 		for (int round = 0; round < ROUNDS; round++) {
-			cat_run(&cat, lengths[i]);
-			log_run(&ours, loop, log, attempt++, lengths[i]);
+			cat_run(&cat, len, by_line);
+			log_run(&ours, loop, log, attempt++, len, by_line);
 		}
-		printf("log_path line_bytes=%zu cat_mb_s=%.0f log_mb_s=%.0f ratio=%.2f "
-		       "cat_cpu_us_mb=%.0f log_cpu_us_mb=%.0f cpu_ratio=%.2f\n",
-		       lengths[i], cat.mb_s, ours.mb_s, ours.mb_s / cat.mb_s,
-		       cat.cpu_us_mb, ours.cpu_us_mb, cat.cpu_us_mb / ours.cpu_us_mb);
+		print(len, by_line, &cat, &ours);
 	}
 	member_log_free(log);
 	log_service_free(service);

@@ -38,8 +38,8 @@ void arena_free(struct arena *a)
  * for a single large one: then what is left of the current block stays in use. */
 static struct arena_block *arena_grow(struct arena *a, size_t need)
 {
-	size_t size = a->blocks ? MIN(a->blocks->size * 2, (size_t)ARENA_BLOCK_BYTES)
-				: (size_t)ARENA_FIRST_BYTES;
+	size_t size = a->blocks ? MIN(a->blocks->size * 2, (size_t)ARENA_BLOCK_BYTES) :
+				  (size_t)ARENA_FIRST_BYTES;
 	struct arena_block *b;
 
 	size = MAX(size, need);

@@ -14,7 +14,7 @@
 #define BUF_FIRST_BYTES 256
 /* An empty buffer larger than this is freed: a client that once got a long answer must
  * not hold its memory while idle. */
-#define BUF_KEEP_BYTES	4096
+#define BUF_KEEP_BYTES  4096
 
 void buf_init(struct buf *b, size_t max)
 {

@@ -20,13 +20,13 @@
 #include "base/time.h"
 
 /* A pipe holds 64 KiB (pipe(7)): more than that was not written by the helper. */
-#define PIPE_BYTES	65536
-#define READ_BYTES	4096
+#define PIPE_BYTES      65536
+#define READ_BYTES      4096
 #define READS_PER_EVENT 4
 
 /* Exit codes of a child that did not get as far as its work; 127 as in a shell. */
-#define EXIT_NO_SETUP	126
-#define EXIT_NO_EXEC	127
+#define EXIT_NO_SETUP   126
+#define EXIT_NO_EXEC    127
 
 /* ---- in the child ----------------------------------------------------------------- */
 
@@ -205,8 +205,7 @@ static void forget_results(struct child *child)
 
 int child_start(struct loop *loop, struct child *child)
 {
-	_cleanup_close_
-	int write_fd = -1;
+	_cleanup_close_ int write_fd = -1;
 	int fds[2], r;
 
 	assert(child->name && child->done && child->timeout_ns > 0);

@@ -25,7 +25,7 @@ struct child {
 	int (*run)(void *arg);
 	void *arg;
 	int64_t timeout_ns; /* > 0 */
-	int keep_fd;	    /* >= 0: stays open in the child as descriptor 3 */
+	int keep_fd;        /* >= 0: stays open in the child as descriptor 3 */
 	void (*done)(struct child *child);
 
 	/* Valid in done(). */

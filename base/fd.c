@@ -63,8 +63,7 @@ static ssize_t read_full(int fd, char *buf, size_t size)
 
 ssize_t fd_read_file_at(int dir_fd, const char *path, char *buf, size_t size)
 {
-	_cleanup_close_
-	int fd = openat(dir_fd, path, READ_FLAGS);
+	_cleanup_close_ int fd = openat(dir_fd, path, READ_FLAGS);
 	ssize_t n;
 
 	if (fd < 0)
@@ -80,10 +79,8 @@ ssize_t fd_read_file_at(int dir_fd, const char *path, char *buf, size_t size)
 
 ssize_t fd_read_whole_at(int dir_fd, const char *path, size_t max, char **ret)
 {
-	_cleanup_close_
-	int fd = openat(dir_fd, path, READ_FLAGS);
-	_cleanup_free_
-	char *buf = NULL;
+	_cleanup_close_ int fd = openat(dir_fd, path, READ_FLAGS);
+	_cleanup_free_ char *buf = NULL;
 	struct stat st;
 	ssize_t n;
 	size_t want;
@@ -119,8 +116,7 @@ ssize_t fd_read_whole_at(int dir_fd, const char *path, size_t max, char **ret)
 
 int fd_write_file_at(int dir_fd, const char *path, const char *text)
 {
-	_cleanup_close_
-	int fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	_cleanup_close_ int fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	size_t len = strlen(text);
 	ssize_t n;
 

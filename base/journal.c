@@ -23,7 +23,7 @@
 #define SIZE_MIN     4096
 
 /* The head_len of a pad; no record can have it. */
-#define PAD	     UINT32_MAX
+#define PAD          UINT32_MAX
 
 struct pad {
 	uint32_t total; /* bytes to the next record, this header included */

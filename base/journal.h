@@ -16,7 +16,7 @@
 
 struct journal {
 	char *map;
-	size_t size;	     /* bytes of the mapping, a power of two >= 4096 */
+	size_t size;         /* bytes of the mapping, a power of two >= 4096 */
 	uint64_t head, tail; /* byte positions, growing; head - tail <= size */
 	uint64_t first_seq;  /* of the oldest record held */
 	uint64_t next_seq;   /* of the next record to come */

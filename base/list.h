@@ -14,7 +14,10 @@ struct list {
 	struct list *prev, *next;
 };
 
-#define LIST_INIT(name) { &(name), &(name) }
+#define LIST_INIT(name)          \
+	{                        \
+		&(name), &(name) \
+	}
 
 static inline void list_init(struct list *l)
 {
@@ -49,11 +52,12 @@ static inline void list_remove(struct list *node)
 
 #define list_entry(node, type, member) container_of(node, type, member)
 
-#define list_for_each(it, head) for (struct list *it = (head)->next; it != (head); it = it->next)
+#define list_for_each(it, head) \
+	for (struct list *it = (head)->next; it != (head); it = it->next)
 
 /* Tolerates removal of `it` itself in the body, not of its successor. */
-#define list_for_each_safe(it, head)                                                     \
-	for (struct list *it = (head)->next, *it##_next = it->next; it != (head);        \
+#define list_for_each_safe(it, head)                                              \
+	for (struct list *it = (head)->next, *it##_next = it->next; it != (head); \
 	     it = it##_next, it##_next = it->next)
 
 #endif

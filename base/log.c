@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "base/time.h"
 
-#define BACKLOG_BYTES	     16384
+#define BACKLOG_BYTES        16384
 /* After a loss lines are taken again below this, so that a slow console gets runs of
  * lines and few loss reports, not one report per line. */
 #define BACKLOG_RESUME_BYTES (BACKLOG_BYTES / 2)
@@ -392,8 +392,7 @@ static bool write_until(const char *data, size_t len, int64_t end_ns)
  * it. tcdrain() has no time limit, so a child makes the call. */
 static void drain_until(int64_t end_ns)
 {
-	_cleanup_close_
-	int pidfd = -1;
+	_cleanup_close_ int pidfd = -1;
 	struct proc_exit ignored;
 	pid_t pid;
 

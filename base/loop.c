@@ -19,9 +19,9 @@
 /* One epoll_wait() takes a batch; a turn takes batches until all that is ready is known
  * (else an exit of batch 1 would overtake a log line of batch 2), up to 4,096 events. */
 #define LOOP_BATCH_EVENTS 128
-#define LOOP_BATCH_MAX	  32
+#define LOOP_BATCH_MAX    32
 
-#define LOOP_HEAP_FIRST	  32
+#define LOOP_HEAP_FIRST   32
 
 struct loop {
 	int epoll_fd, timer_fd;

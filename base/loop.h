@@ -29,7 +29,7 @@ enum loop_prio {
 	LOOP_CGROUP, /* before KERNEL: an emptied group releases what others wait for */
 	LOOP_KERNEL, /* netlink, uevents, BPF ring: detail for what is recorded above */
 	LOOP_TIMER, /* after all facts: a deadline must not beat the event it waits for */
-	LOOP_CONTROL,	 /* after facts and timers: an answer shows the newest state */
+	LOOP_CONTROL,    /* after facts and timers: an answer shows the newest state */
 	LOOP_BACKGROUND, /* whatever can wait for a quieter turn */
 	LOOP_PRIO_MAX
 };
@@ -43,7 +43,7 @@ typedef void (*loop_src_fn)(struct loop_src *src, uint32_t events);
 struct loop_src {
 	loop_src_fn fn;
 	struct loop *loop; /* NULL while not added */
-	int fd;		   /* borrowed: the owner closes it, after loop_src_remove() */
+	int fd;            /* borrowed: the owner closes it, after loop_src_remove() */
 	enum loop_prio prio;
 	uint32_t events;  /* interest */
 	uint32_t pending; /* what this turn's epoll_wait() reported */

@@ -41,7 +41,8 @@ void step_to_err(const void *message, size_t len, struct err *ret)
 	}
 	memcpy(&s, message, sizeof(s));
 	s.what[sizeof(s.what) - 1] = '\0';
-	if (s.code <= 0 || s.code > 4095 || s.stage <= STAGE_NONE || s.stage >= STAGE_MAX) {
+	if (s.code <= 0 || s.code > 4095 || s.stage <= STAGE_NONE ||
+	    s.stage >= STAGE_MAX) {
 		(void)err_setx(ret, STAGE_CLONE, EPROTO,
 			       "set-up child sent a step out of range");
 		return;

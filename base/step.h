@@ -15,8 +15,8 @@
 #define STEP_WHAT_BYTES 224
 
 struct step {
-	int32_t stage; /* enum stage; checked by the reader */
-	int32_t code;  /* positive errno */
+	int32_t stage;              /* enum stage; checked by the reader */
+	int32_t code;               /* positive errno */
 	char what[STEP_WHAT_BYTES]; /* "mount proc on /proc", NUL-terminated */
 };
 

@@ -12,15 +12,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define ARRAY_SIZE(a)                   (sizeof(a) / sizeof((a)[0]))
 
-#define container_of(ptr, type, member)                                                  \
-	((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define MIN(a, b)                       ((a) < (b) ? (a) : (b))
+#define MAX(a, b)                       ((a) > (b) ? (a) : (b))
 
-#define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+#define PRINTF_LIKE(fmt, args)          __attribute__((format(printf, fmt, args)))
 
 static inline void cleanup_free(void *p)
 {
@@ -30,11 +29,11 @@ static inline void cleanup_free(void *p)
 /* Frees the variable at the end of its scope; hand it over with ptr_steal(). */
 #define _cleanup_free_ __attribute__((cleanup(cleanup_free)))
 
-#define ptr_steal(pp)                                                                    \
-	({                                                                               \
-		__typeof__(*(pp)) stolen_ = *(pp);                                       \
-		*(pp) = NULL;                                                            \
-		stolen_;                                                                 \
+#define ptr_steal(pp)                              \
+	({                                         \
+		__typeof__(*(pp)) stolen_ = *(pp); \
+		*(pp) = NULL;                      \
+		stolen_;                           \
 	})
 
 #endif

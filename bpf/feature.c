@@ -57,8 +57,7 @@ static void probe_ringbuf(struct features *f)
 		.map_type = BPF_MAP_TYPE_RINGBUF,
 		.max_entries = 65536, /* bytes: a multiple of every page size we meet */
 	};
-	_cleanup_close_
-	int fd = sys_bpf(BPF_MAP_CREATE, &attr);
+	_cleanup_close_ int fd = sys_bpf(BPF_MAP_CREATE, &attr);
 
 	f->ringbuf = fd >= 0;
 	if (fd < 0)
@@ -85,8 +84,7 @@ static void probe_tracing(struct features *f)
 		.log_size = sizeof(log),
 		.log_level = 1,
 	};
-	_cleanup_close_
-	int fd = sys_bpf(BPF_PROG_LOAD, &attr);
+	_cleanup_close_ int fd = sys_bpf(BPF_PROG_LOAD, &attr);
 
 	f->tracing = fd >= 0 || (fd == -EINVAL && strstr(log, "is not a function"));
 	if (!f->tracing)

@@ -22,13 +22,13 @@ enum diag_kind {
 	DIAG_DUPLICATE,
 	DIAG_UNKNOWN, /* no such field in Kubernetes; may carry a near-miss suggestion */
 	DIAG_UNSUPPORTED, /* a Kubernetes field that podinit does not support */
-	DIAG_LIMIT,	  /* too deep, too long, too many */
+	DIAG_LIMIT,       /* too deep, too long, too many */
 	DIAG_KIND_MAX
 };
 
 struct diag_item {
 	enum diag_kind kind;
-	bool warning;	  /* accepted without effect; does not refuse the file */
+	bool warning;     /* accepted without effect; does not refuse the file */
 	int line, column; /* 1-based, 0 when unknown */
 	char pointer[DIAG_POINTER]; /* RFC 6901, "" = the whole document */
 	char text[DIAG_TEXT];
@@ -36,9 +36,9 @@ struct diag_item {
 
 struct diag {
 	char file[128]; /* "" for input from a channel */
-	size_t n;	/* items kept */
+	size_t n;       /* items kept */
 	size_t dropped; /* errors past DIAG_MAX, counted only */
-	size_t errors;	/* without warnings, with the dropped ones */
+	size_t errors;  /* without warnings, with the dropped ones */
 	struct diag_item items[DIAG_MAX];
 };
 

@@ -18,10 +18,10 @@ struct diag;
 struct image_config {
 	struct arena arena;
 	const char **entrypoint, **cmd; /* NULL-terminated; NULL = absent */
-	const char **env;		/* NULL-terminated "NAME=value"; never NULL */
-	const char *user;		/* "", "1000", "name", "name:group", "1:2" */
-	const char *working_dir;	/* "" = not set */
-	int stop_signal;		/* 0 = not set */
+	const char **env;               /* NULL-terminated "NAME=value"; never NULL */
+	const char *user;               /* "", "1000", "name", "name:group", "1:2" */
+	const char *working_dir;        /* "" = not set */
+	int stop_signal;                /* 0 = not set */
 };
 
 /* 0, -EINVAL with reasons in diag, -ENOMEM. */

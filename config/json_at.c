@@ -140,8 +140,8 @@ void json_join_words(const char *const *words, char *buf, size_t size)
 	buf[0] = '\0';
 	for (i = 0; words[i] && n < size; i++)
 		n += (size_t)snprintf(buf + n, size - n, "%s\"%s\"",
-				      i == 0	     ? ""
-				      : words[i + 1] ? ", "
-						     : " or ",
+				      i == 0       ? "" :
+				      words[i + 1] ? ", " :
+						     " or ",
 				      words[i]);
 }

@@ -16,7 +16,7 @@
 static const char *json_type_word(enum json_type type)
 {
 	static const char *const words[] = {
-		[json_type_null] = "null",	  [json_type_boolean] = "a boolean",
+		[json_type_null] = "null",        [json_type_boolean] = "a boolean",
 		[json_type_double] = "a number",  [json_type_int] = "a number",
 		[json_type_object] = "an object", [json_type_array] = "a list",
 		[json_type_string] = "a string",
@@ -66,8 +66,8 @@ static bool field_expect_type(struct json_reader *r, const struct json_at *at,
 
 const char *json_expect_string(struct json_reader *r, const struct json_at *at)
 {
-	return field_expect(r, at, json_type_string) ? json_object_get_string(at->value)
-						     : NULL;
+	return field_expect(r, at, json_type_string) ? json_object_get_string(at->value) :
+						       NULL;
 }
 
 bool json_expect_object(struct json_reader *r, const struct json_at *at)

@@ -17,7 +17,7 @@ struct json_object;
 /* A value and the way to it. The chain lives on the stack of the readers. */
 struct json_at {
 	const struct json_at *parent; /* NULL: the document */
-	const char *key;	      /* NULL: element index of a list */
+	const char *key;              /* NULL: element index of a list */
 	size_t index;
 	struct json_object *value; /* NULL = JSON null */
 };
@@ -31,7 +31,7 @@ struct json_reader {
 
 enum field_status {
 	FIELD_READ,
-	FIELD_IGNORED,	  /* accepted without effect; its type is checked */
+	FIELD_IGNORED,    /* accepted without effect; its type is checked */
 	FIELD_UNSUPPORTED /* refused, but for its harmless values */
 };
 
@@ -52,10 +52,10 @@ struct field {
 	enum field_type type;
 	bool required;
 	size_t offset;
-	int64_t min, max;	  /* both 0: any */
+	int64_t min, max;         /* both 0: any */
 	const char *const *words; /* NULL-terminated */
-	const char *harmless;	  /* values that change nothing, by blanks: "false {}" */
-	const char *note;	  /* ignored: a warning unless the value is harmless */
+	const char *harmless;     /* values that change nothing, by blanks: "false {}" */
+	const char *note;         /* ignored: a warning unless the value is harmless */
 
 	/* What is wrong with the text, or NULL. The answer continues "must be ". */
 	const char *(*check)(const char *text);
@@ -102,7 +102,7 @@ void json_list_read(struct json_reader *r, const struct json_at *at,
 struct json_at json_member(const struct json_at *at, const char *key);
 struct json_at json_element(const struct json_at *at, size_t index);
 
-size_t json_length(const struct json_at *at);	 /* of a list or an object */
+size_t json_length(const struct json_at *at);    /* of a list or an object */
 const char *json_text(const struct json_at *at); /* "" when it is no string */
 
 /* For a value that must be a string: its text, or NULL after an error was added. */

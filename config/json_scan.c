@@ -21,7 +21,7 @@
 #define SCAN_POINTER_BYTES 512
 
 struct scan_key {
-	size_t at;	  /* offset of the key in the text */
+	size_t at;        /* offset of the key in the text */
 	size_t name, len; /* decoded, in scan.names */
 };
 
@@ -120,8 +120,9 @@ static void scan_space(struct scan *s)
 
 static int scan_hex4(const struct scan *s, size_t pos)
 {
-	return pos < s->len ? json_string_hex4((const char *)s->text + pos, s->len - pos)
-			    : -1;
+	return pos < s->len ?
+		       json_string_hex4((const char *)s->text + pos, s->len - pos) :
+		       -1;
 }
 
 /* At the 'u' of \uXXXX, with the second half of a pair. */

@@ -17,7 +17,7 @@ struct diag;
 /* What a tree may consist of. json-c needs about 0.9 KiB for an object and 0.4 KiB for a
  * list, however small, so these bound a tree to some 90 MiB for a hostile 4 MiB file;
  * 1,024 pods as `kubectl get -o json` prints them stay below. */
-#define JSON_SCAN_NESTS	 65536	/* objects and lists */
+#define JSON_SCAN_NESTS  65536  /* objects and lists */
 #define JSON_SCAN_VALUES 262144 /* with the strings, numbers and literals */
 
 /*

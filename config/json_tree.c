@@ -112,8 +112,8 @@ static int tree_list(struct tree *t, struct json_object *list)
 
 static int tree_nest(struct tree *t, bool object, struct json_object **ret)
 {
-	struct json_object *nest = object ? json_object_new_object()
-					  : json_object_new_array();
+	struct json_object *nest = object ? json_object_new_object() :
+					    json_object_new_array();
 	int r;
 
 	if (!nest)

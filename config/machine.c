@@ -20,15 +20,15 @@
 /* Every string of a file of MACHINE_FILE_BYTES with the arrays that hold them. */
 #define MACHINE_ARENA_BYTES (8u << 20)
 
-#define HOSTNAME_BYTES	    64 /* HOST_NAME_MAX of Linux */
+#define HOSTNAME_BYTES      64 /* HOST_NAME_MAX of Linux */
 #define MODULE_NAME_BYTES   55 /* MODULE_NAME_LEN with its NUL, include/linux/module.h */
-#define PORT_NAME_BYTES	    255
-#define DAY_MS		    (24 * 3600 * 1000)
-#define VSOCK_PORT_LAST	    4294967294 /* 0xffffffff is VMADDR_PORT_ANY */
+#define PORT_NAME_BYTES     255
+#define DAY_MS              (24 * 3600 * 1000)
+#define VSOCK_PORT_LAST     4294967294 /* 0xffffffff is VMADDR_PORT_ANY */
 
 static const char *const end_words[] = {
 	[END_POWER_OFF] = "power-off", [END_REBOOT] = "reboot", [END_HALT] = "halt",
-	[END_STAY] = "stay",	       [END_MAX] = NULL,
+	[END_STAY] = "stay",           [END_MAX] = NULL,
 };
 
 static const char *const level_words[] = {
@@ -56,9 +56,9 @@ static const char *machine_check_module(const char *s)
 	if (n == 0 || n > MODULE_NAME_BYTES || s[0] == '-')
 		return rule;
 	return strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-			 "0123456789-_") == n
-		       ? NULL
-		       : rule;
+			 "0123456789-_") == n ?
+		       NULL :
+		       rule;
 }
 
 static const char *machine_check_unix(const char *s)
@@ -72,9 +72,9 @@ static const char *machine_check_port(const char *s)
 {
 	if (*s == '/')
 		return name_check_path(s);
-	return *s && strlen(s) <= PORT_NAME_BYTES && !strchr(s, '/')
-		       ? NULL
-		       : "the name of a virtio-serial port or the absolute path of a tty";
+	return *s && strlen(s) <= PORT_NAME_BYTES && !strchr(s, '/') ?
+		       NULL :
+		       "the name of a virtio-serial port or the absolute path of a tty";
 }
 
 /* Dots and slashes both separate, as in sysctl(8); a name may not leave /proc/sys. */

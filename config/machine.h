@@ -26,24 +26,24 @@ struct machine {
 
 	const char *hostname; /* default "podinit" */
 	const char **modules; /* NULL-terminated; never NULL */
-	bool coldplug;	      /* default true: load modules for the hardware found */
+	bool coldplug;        /* default true: load modules for the hardware found */
 	size_t n_sysctls;
 	struct machine_sysctl *sysctls;
 
-	const char *image_dir;	  /* default "/var/lib/podinit/images" */
+	const char *image_dir;    /* default "/var/lib/podinit/images" */
 	const char *manifest_dir; /* default "/etc/podinit/pods" */
 
 	/* logs: {"dir", "maxBytes", "maxFiles", "tailBytes", "console"} */
-	const char *log_dir;	/* default "/var/log/pods" */
-	int64_t log_max_bytes;	/* per file before rotation, default 10 MiB */
-	int64_t log_max_files;	/* kept files per attempt with the live one, default 5 */
+	const char *log_dir;    /* default "/var/log/pods" */
+	int64_t log_max_bytes;  /* per file before rotation, default 10 MiB */
+	int64_t log_max_files;  /* kept files per attempt with the live one, default 5 */
 	int64_t log_tail_bytes; /* in memory per member, default 64 KiB */
-	bool log_console;	/* copy members' lines to the console, default false */
+	bool log_console;       /* copy members' lines to the console, default false */
 	enum log_level log_level; /* podinit's own words, default info */
 
 	/* restart: {"backoffBaseMs", "backoffMaxMs", "backoffResetMs"} */
 	int64_t backoff_base_ms;  /* default 10000 */
-	int64_t backoff_max_ms;	  /* default 300000 */
+	int64_t backoff_max_ms;   /* default 300000 */
 	int64_t backoff_reset_ms; /* default 600000 */
 
 	/* control: {"unix", "vsockPort", "ports": [...]} */
@@ -55,10 +55,10 @@ struct machine {
 				       "org.podinit.control.0"; absent ones are waited for
 				       only as long as the boot's coldplug */
 
-	enum machine_end on_pods_done;	 /* default power-off; only pods that can end */
+	enum machine_end on_pods_done;   /* default power-off; only pods that can end */
 	enum machine_end on_boot_failed; /* default power-off */
 	int64_t shutdown_timeout_ms; /* whole shutdown after the grace, default 30000 */
-	bool debug_exit;	 /* write the outcome to isa-debug-exit, default false */
+	bool debug_exit;         /* write the outcome to isa-debug-exit, default false */
 	int64_t debug_exit_port; /* default 0xf4 */
 };
 
@@ -70,6 +70,6 @@ int machine_parse(const char *text, size_t len, struct diag *diag, struct machin
 void machine_free(struct machine *m);
 
 const char *machine_end_name(enum machine_end end); /* "power-off", "reboot", ... */
-int machine_end_parse(const char *name);	    /* enum machine_end or -EINVAL */
+int machine_end_parse(const char *name);            /* enum machine_end or -EINVAL */
 
 #endif

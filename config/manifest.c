@@ -18,7 +18,7 @@
 
 /* Everything that a file of POD_SPEC_FILE_BYTES with JSON_SCAN_VALUES values can hold,
  * twice over; an arena past this is a mistake of ours. */
-#define POD_ARENA_BYTES	  (32u << 20)
+#define POD_ARENA_BYTES   (32u << 20)
 
 /* Keys and values together; TotalAnnotationSizeLimitB of apimachinery. */
 #define ANNOTATIONS_BYTES (256 * 1024)

@@ -12,7 +12,7 @@
 #include "config/manifest_parts.h"
 #include "config/name_check.h"
 
-#define ID_MAX	 2147483647 /* of runAsUser and runAsGroup */
+#define ID_MAX   2147483647 /* of runAsUser and runAsGroup */
 #define PORT_MAX 65535
 
 /* What the fields' readers fill, with what they need of their surroundings. */
@@ -312,9 +312,9 @@ static enum pull_policy default_pull(const char *image)
 
 	if (tag)
 		return (size_t)(end - tag) == strlen(latest) &&
-				       memcmp(tag, latest, strlen(latest)) == 0
-			       ? PULL_ALWAYS
-			       : PULL_IF_NOT_PRESENT;
+				       memcmp(tag, latest, strlen(latest)) == 0 ?
+			       PULL_ALWAYS :
+			       PULL_IF_NOT_PRESENT;
 	return *end == '@' ? PULL_IF_NOT_PRESENT : PULL_ALWAYS;
 }
 

@@ -13,9 +13,9 @@
 
 /* Lists are searched and compared pairwise, on the loop's time: none may be long. */
 #define MANIFEST_VOLUMES 256
-#define MANIFEST_MOUNTS	 256 /* of one container */
-#define MANIFEST_ENV	 1024
-#define MANIFEST_PORTS	 256
+#define MANIFEST_MOUNTS  256 /* of one container */
+#define MANIFEST_ENV     1024
+#define MANIFEST_PORTS   256
 
 /* .spec; out->name is read already. */
 void manifest_read_spec(struct json_reader *r, const struct json_at *at, void *out);

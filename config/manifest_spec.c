@@ -11,7 +11,7 @@
 #include "config/manifest_parts.h"
 #include "config/name_check.h"
 
-#define ID_MAX	       2147483647 /* of runAsUser and runAsGroup */
+#define ID_MAX         2147483647 /* of runAsUser and runAsGroup */
 #define SECONDS_MAX    2147483647 /* 68 years, and still no overflow in milliseconds */
 
 #define HOSTNAME_BYTES 63 /* a DNS label; the name of a pod may be longer */

@@ -7,14 +7,14 @@
 #include <limits.h>
 #include <string.h>
 
-#define LABEL_BYTES	63
+#define LABEL_BYTES     63
 #define SUBDOMAIN_BYTES 253
 #define PORT_NAME_BYTES 15
-#define UID_BYTES	64
+#define UID_BYTES       64
 
 /* Of one argument or "NAME=value" with its NUL; longer ones fail execve with E2BIG
  * (MAX_ARG_STRLEN, include/uapi/linux/binfmts.h: 32 pages of 4 KiB). */
-#define ARGUMENT_BYTES	(128 * 1024)
+#define ARGUMENT_BYTES  (128 * 1024)
 
 static bool is_lower(char c)
 {
@@ -79,16 +79,16 @@ static bool is_key_name(const char *s)
 
 const char *name_check_label(const char *s)
 {
-	return is_label(s, strlen(s))
-		       ? NULL
-		       : "a DNS label: at most 63 of a-z, 0-9 and '-', not starting or "
-			 "ending with '-'";
+	return is_label(s, strlen(s)) ?
+		       NULL :
+		       "a DNS label: at most 63 of a-z, 0-9 and '-', not starting or "
+		       "ending with '-'";
 }
 
 const char *name_check_subdomain(const char *s)
 {
-	return is_subdomain(s, strlen(s)) ? NULL
-					  : "a DNS subdomain: at most 253 of a-z, 0-9, "
+	return is_subdomain(s, strlen(s)) ? NULL :
+					    "a DNS subdomain: at most 253 of a-z, 0-9, "
 					    "'-' and '.', each part "
 					    "starting and ending with a letter or digit";
 }
@@ -108,8 +108,8 @@ static const char *key_check(const char *s, bool fold_prefix)
 	if (n > SUBDOMAIN_BYTES || !is_key_name(slash + 1))
 		return rule;
 	for (i = 0; i < n; i++)
-		prefix[i] = (char)(fold_prefix && s[i] >= 'A' && s[i] <= 'Z' ? s[i] | 32
-									     : s[i]);
+		prefix[i] = (char)(fold_prefix && s[i] >= 'A' && s[i] <= 'Z' ? s[i] | 32 :
+									       s[i]);
 	return is_subdomain(prefix, n) ? NULL : rule;
 }
 
@@ -125,8 +125,8 @@ const char *name_check_annotation_key(const char *s)
 
 const char *name_check_label_value(const char *s)
 {
-	return !*s || is_key_name(s) ? NULL
-				     : "empty or at most 63 of A-Z, a-z, 0-9, '-', '_', "
+	return !*s || is_key_name(s) ? NULL :
+				       "empty or at most 63 of A-Z, a-z, 0-9, '-', '_', "
 				       "'.', starting and "
 				       "ending with a letter or digit";
 }
@@ -169,8 +169,8 @@ const char *name_check_uid(const char *s)
 	for (i = 0; i < n; i++)
 		if (!is_alnum(s[i]) && s[i] != '-')
 			break;
-	return n > 0 && n <= UID_BYTES && i == n ? NULL
-						 : "at most 64 of A-Z, a-z, 0-9 and '-'";
+	return n > 0 && n <= UID_BYTES && i == n ? NULL :
+						   "at most 64 of A-Z, a-z, 0-9 and '-'";
 }
 
 const char *name_check_image(const char *s)
@@ -178,15 +178,16 @@ const char *name_check_image(const char *s)
 	static const char blanks[] = " \t\n\v\f\r";
 	size_t n = strlen(s);
 
-	return n > 0 && n < PATH_MAX && !strchr(blanks, s[0]) && !strchr(blanks, s[n - 1])
-		       ? NULL
-		       : "an image's name, without blanks around it";
+	return n > 0 && n < PATH_MAX && !strchr(blanks, s[0]) &&
+			       !strchr(blanks, s[n - 1]) ?
+		       NULL :
+		       "an image's name, without blanks around it";
 }
 
 const char *name_check_argument(const char *s)
 {
-	return strlen(s) < ARGUMENT_BYTES ? NULL
-					  : "shorter than the 128 KiB that the kernel "
+	return strlen(s) < ARGUMENT_BYTES ? NULL :
+					    "shorter than the 128 KiB that the kernel "
 					    "takes for one argument";
 }
 

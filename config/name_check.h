@@ -11,9 +11,9 @@
 
 #include "base/arena.h"
 
-const char *name_check_label(const char *s);	 /* RFC 1123 label, 63 */
+const char *name_check_label(const char *s);     /* RFC 1123 label, 63 */
 const char *name_check_subdomain(const char *s); /* RFC 1123 subdomain, 253 */
-const char *name_check_key(const char *s);	 /* label key: [subdomain/]name */
+const char *name_check_key(const char *s);       /* label key: [subdomain/]name */
 const char *name_check_annotation_key(
 	const char *s); /* the same, the prefix in any case */
 const char *name_check_label_value(const char *s);
@@ -22,7 +22,7 @@ const char *name_check_env(const char *s);
 const char *name_check_uid(const char *s); /* ours: it becomes part of file names */
 const char *name_check_image(const char *s);
 const char *name_check_argument(const char *s); /* command, args, env value */
-const char *name_check_path(const char *s);	/* absolute, no "..", below PATH_MAX */
+const char *name_check_path(const char *s);     /* absolute, no "..", below PATH_MAX */
 
 /* Lexical form of a path in a root: absolute, without ".", "..", "//" and a trailing "/";
  * NULL when memory ends. What would leave the root stays in it, a relative path is taken

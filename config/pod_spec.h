@@ -17,7 +17,7 @@ struct diag;
 
 /* Limits of one document; past them it is refused (DIAG_LIMIT). */
 #define POD_SPEC_FILE_BYTES    (4u << 20)
-#define POD_SPEC_DEPTH	       32
+#define POD_SPEC_DEPTH         32
 #define POD_SPEC_MEMBERS       128 /* containers and initContainers of one pod, together */
 #define POD_SPEC_MANIFEST_PODS 1024
 
@@ -44,7 +44,7 @@ struct spec_env { /* value is not expanded yet: see config/expand.h */
 };
 
 struct spec_mount {
-	size_t volume;	  /* index into pod_spec.volumes */
+	size_t volume;    /* index into pod_spec.volumes */
 	const char *path; /* absolute, normalised: no "..", no "//", no trailing "/" */
 	bool read_only;
 };
@@ -108,7 +108,7 @@ struct pod_spec {
 /* One pod of a document: a spec, or the reasons why there is none. */
 struct manifest_pod {
 	struct pod_spec *spec; /* owned; NULL = refused */
-	char name[254];	       /* as far as it could be read; "" = unknown */
+	char name[254];        /* as far as it could be read; "" = unknown */
 	char namespace[64];
 	size_t first_diag, n_diag; /* its errors in the diag handed to manifest_parse() */
 };

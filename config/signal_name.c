@@ -19,17 +19,17 @@ static const struct {
 	const char *name;
 	int sig;
 } signals[] = {
-	{ "SIGHUP", SIGHUP },	    { "SIGINT", SIGINT },   { "SIGQUIT", SIGQUIT },
-	{ "SIGILL", SIGILL },	    { "SIGTRAP", SIGTRAP }, { "SIGABRT", SIGABRT },
-	{ "SIGBUS", SIGBUS },	    { "SIGFPE", SIGFPE },   { "SIGKILL", SIGKILL },
-	{ "SIGUSR1", SIGUSR1 },	    { "SIGSEGV", SIGSEGV }, { "SIGUSR2", SIGUSR2 },
-	{ "SIGPIPE", SIGPIPE },	    { "SIGALRM", SIGALRM }, { "SIGTERM", SIGTERM },
+	{ "SIGHUP", SIGHUP },       { "SIGINT", SIGINT },   { "SIGQUIT", SIGQUIT },
+	{ "SIGILL", SIGILL },       { "SIGTRAP", SIGTRAP }, { "SIGABRT", SIGABRT },
+	{ "SIGBUS", SIGBUS },       { "SIGFPE", SIGFPE },   { "SIGKILL", SIGKILL },
+	{ "SIGUSR1", SIGUSR1 },     { "SIGSEGV", SIGSEGV }, { "SIGUSR2", SIGUSR2 },
+	{ "SIGPIPE", SIGPIPE },     { "SIGALRM", SIGALRM }, { "SIGTERM", SIGTERM },
 	{ "SIGSTKFLT", SIGSTKFLT }, { "SIGCHLD", SIGCHLD }, { "SIGCONT", SIGCONT },
-	{ "SIGSTOP", SIGSTOP },	    { "SIGTSTP", SIGTSTP }, { "SIGTTIN", SIGTTIN },
-	{ "SIGTTOU", SIGTTOU },	    { "SIGURG", SIGURG },   { "SIGXCPU", SIGXCPU },
-	{ "SIGXFSZ", SIGXFSZ },	    { "SIGPROF", SIGPROF }, { "SIGVTALRM", SIGVTALRM },
-	{ "SIGWINCH", SIGWINCH },   { "SIGIO", SIGIO },	    { "SIGPWR", SIGPWR },
-	{ "SIGSYS", SIGSYS },	    { "SIGIOT", SIGABRT },  { "SIGCLD", SIGCHLD },
+	{ "SIGSTOP", SIGSTOP },     { "SIGTSTP", SIGTSTP }, { "SIGTTIN", SIGTTIN },
+	{ "SIGTTOU", SIGTTOU },     { "SIGURG", SIGURG },   { "SIGXCPU", SIGXCPU },
+	{ "SIGXFSZ", SIGXFSZ },     { "SIGPROF", SIGPROF }, { "SIGVTALRM", SIGVTALRM },
+	{ "SIGWINCH", SIGWINCH },   { "SIGIO", SIGIO },     { "SIGPWR", SIGPWR },
+	{ "SIGSYS", SIGSYS },       { "SIGIOT", SIGABRT },  { "SIGCLD", SIGCHLD },
 	{ "SIGPOLL", SIGIO },
 };
 

@@ -141,11 +141,11 @@ static int user_find_group(const char *group, struct slice name, int64_t *ret_gi
 
 	if (slice_is_number(name)) {
 		*ret_gid = slice_id(name, USER_ID_MAX);
-		return *ret_gid >= 0 ? 0
-				     : err_setx(e, STAGE_USER, EINVAL,
-						"group id %.*s is past %d",
-						(int)MIN(name.len, (size_t)64), name.s,
-						USER_ID_MAX);
+		return *ret_gid >= 0 ?
+			       0 :
+			       err_setx(e, STAGE_USER, EINVAL, "group id %.*s is past %d",
+					(int)MIN(name.len, (size_t)64), name.s,
+					USER_ID_MAX);
 	}
 	while (group_next(&text, &line)) {
 		if (!slice_is(line.name, name))

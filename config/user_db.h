@@ -20,7 +20,7 @@ struct user_ids {
 	size_t n_groups;
 	gid_t groups[USER_GROUPS_MAX]; /* supplementary, from the image's group file; with
 					  gid */
-	char home[256];		       /* "" when unknown */
+	char home[256];                /* "" when unknown */
 };
 
 /*

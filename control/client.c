@@ -146,10 +146,10 @@ static int write_out(struct client *cl)
 	bool progress = false;
 
 	while (cl->out.len) {
-		ssize_t n = cl->kind == CLIENT_PORT
-				    ? write(cl->fd, buf_head(&cl->out), cl->out.len)
-				    : send(cl->fd, buf_head(&cl->out), cl->out.len,
-					   MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = cl->kind == CLIENT_PORT ?
+				    write(cl->fd, buf_head(&cl->out), cl->out.len) :
+				    send(cl->fd, buf_head(&cl->out), cl->out.len,
+					 MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -21,17 +21,17 @@ struct control;
 struct json_object;
 struct request;
 
-#define CLIENT_OUT_MAX	   (4u << 20)	/* one answer; a list of PODS_MAX pods fits */
-#define CLIENT_OUT_HIGH	   (256u << 10) /* no further request is taken above it */
-#define CLIENT_OUT_LOW	   (64u << 10)	/* journals are copied up to it */
-#define CLIENT_READ_BYTES  16384	/* read at once */
+#define CLIENT_OUT_MAX     (4u << 20)   /* one answer; a list of PODS_MAX pods fits */
+#define CLIENT_OUT_HIGH    (256u << 10) /* no further request is taken above it */
+#define CLIENT_OUT_LOW     (64u << 10)  /* journals are copied up to it */
+#define CLIENT_READ_BYTES  16384        /* read at once */
 #define CLIENT_TURN_BYTES  (4 * CLIENT_READ_BYTES) /* read in one turn of the loop */
-#define CLIENT_TURN_CALLS  32			   /* requests run in one turn */
+#define CLIENT_TURN_CALLS  32                      /* requests run in one turn */
 #define CLIENT_TURN_EVENTS 256 /* journal records looked at in one turn */
 
 /* Taking nothing for so long ends a socket; a request that got no further byte for so
  * long is forgotten. */
-#define CLIENT_STALL_NS	   (30LL * 1000000000LL)
+#define CLIENT_STALL_NS    (30LL * 1000000000LL)
 
 enum client_kind { CLIENT_UNIX, CLIENT_VSOCK, CLIENT_PORT };
 
@@ -50,7 +50,7 @@ struct client {
 	struct control *control;
 	const struct client_ops *ops;
 	enum client_kind kind;
-	int fd;	       /* owned by the transport */
+	int fd;        /* owned by the transport */
 	char name[64]; /* "unix pid 12", "vsock 2:1025", "port org.podinit.control.0" */
 	struct list link, idle;
 	struct loop_src src;

@@ -21,7 +21,7 @@
 #define GRACE_MAX_S 86400
 #define LINES_MAX   100000
 #define EVENTS_MAX  1000
-#define SEQ_MAX	    INT64_MAX
+#define SEQ_MAX     INT64_MAX
 
 #define ARG_NAMESPACE                                                   \
 	{                                                               \
@@ -260,8 +260,8 @@ static int check_strings(struct call *call, const struct arg *a,
 	for (size_t i = 0; good && i < json_object_array_length(value); i++)
 		good = json_object_is_type(json_object_array_get_idx(value, i),
 					   json_type_string);
-	return good ? 0
-		    : call_fail(call, "argument '%s' must be an array of strings",
+	return good ? 0 :
+		      call_fail(call, "argument '%s' must be an array of strings",
 				a->name);
 }
 
@@ -337,8 +337,8 @@ static int check_arguments(struct call *call, const struct command *cmd)
 		json_object_object_foreach(call->arguments, key, value) {
 			const struct arg *a = find_arg(cmd->args, key);
 
-			r = a ? check_value(call, a, value)
-			      : unknown_argument(call, cmd->args, key);
+			r = a ? check_value(call, a, value) :
+				unknown_argument(call, cmd->args, key);
 			if (r < 0)
 				return r;
 		}

@@ -151,9 +151,9 @@ int command_events(struct call *call)
 		subscription_seek(j, &cursor, (uint64_t)call_int(call, "since", 0));
 	else
 		/* The newest ones: that is what a person wants to see. */
-		journal_seek_seq(j, &cursor,
-				 j->next_seq > (uint64_t)max ? j->next_seq - (uint64_t)max
-							     : 1);
+		journal_seek_seq(
+			j, &cursor,
+			j->next_seq > (uint64_t)max ? j->next_seq - (uint64_t)max : 1);
 	for (int64_t i = 0; i < max && journal_next(j, &cursor, &rec, &gap); i++) {
 		lost += gap;
 		item = event_json(&rec);
@@ -229,8 +229,7 @@ int command_unsubscribe(struct call *call)
 
 int command_podinit_log(struct call *call)
 {
-	_cleanup_free_
-	char *text = malloc(LOG_RING_BYTES);
+	_cleanup_free_ char *text = malloc(LOG_RING_BYTES);
 	struct json_object *lines = json_object_new_array();
 	size_t len, begin = 0;
 

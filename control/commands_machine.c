@@ -26,7 +26,7 @@ int command_qmp_capabilities(struct call *call)
  */
 
 static const char *const type_names[ARG_TYPE_MAX] = {
-	[ARG_STRING] = "string", [ARG_INT] = "integer",	     [ARG_BOOL] = "boolean",
+	[ARG_STRING] = "string", [ARG_INT] = "integer",      [ARG_BOOL] = "boolean",
 	[ARG_OBJECT] = "object", [ARG_STRINGS] = "string[]", [ARG_SIGNAL] = "signal",
 };
 

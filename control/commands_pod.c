@@ -249,8 +249,8 @@ int command_pod_create(struct call *call)
 {
 	struct json_object *manifest = call_get(call, "manifest");
 	struct json_object *text = call_get(call, "text");
-	_cleanup_free_
-	struct diag *d = malloc(sizeof(*d)); /* 12 KiB: not for the stack */
+	_cleanup_free_ struct diag *d = malloc(
+		sizeof(*d)); /* 12 KiB: not for the stack */
 	const char *bytes;
 	size_t len = 0;
 

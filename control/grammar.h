@@ -31,10 +31,10 @@ struct grammar_pool {
 };
 
 enum grammar_state {
-	GRAMMAR_IDLE,	/* between objects */
+	GRAMMAR_IDLE,   /* between objects */
 	GRAMMAR_OBJECT, /* inside one, kept */
-	GRAMMAR_SKIP,	/* inside one that was refused: its end is looked for */
-	GRAMMAR_RESYNC	/* after garbage: up to the next newline or 0xFF */
+	GRAMMAR_SKIP,   /* inside one that was refused: its end is looked for */
+	GRAMMAR_RESYNC  /* after garbage: up to the next newline or 0xFF */
 };
 
 enum grammar_result { GRAMMAR_MORE, GRAMMAR_COMPLETE, GRAMMAR_WRONG };

@@ -19,7 +19,7 @@
 #include "base/time.h"
 #include "control/transport.h"
 
-#define ACCEPT_BATCH	16
+#define ACCEPT_BATCH    16
 /* Memory may be back by then; short enough for a person not to notice. */
 #define ACCEPT_PAUSE_NS NSEC_PER_SEC
 
@@ -122,8 +122,7 @@ static void pause_accepting(struct listener *l, int err)
 static bool refuse_with_reserve(struct listener *l)
 {
 	struct control *c = l->control;
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 
 	if (c->reserve_fd < 0)
 		return false;
@@ -162,8 +161,8 @@ static void take(struct listener *l, int *fd, enum client_kind kind, listener_ch
 void listener_accept(struct listener *l, enum client_kind kind, listener_check check)
 {
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
-		_cleanup_close_
-		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		_cleanup_close_ int fd = accept4(l->fd, NULL, NULL,
+						 SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0) {
 			take(l, &fd, kind, check);

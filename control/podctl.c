@@ -316,8 +316,8 @@ static int finish_output(int code)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;
-	return code ? code
-		    : say(PODCTL_FAILED, "writing the output: %s", strerror(errno));
+	return code ? code :
+		      say(PODCTL_FAILED, "writing the output: %s", strerror(errno));
 }
 
 int main(int argc, char **argv)
@@ -347,8 +347,8 @@ int main(int argc, char **argv)
 	if (optind == argc) {
 		if (got.help)
 			put_help();
-		return got.help ? finish_output(PODCTL_OK)
-				: say(PODCTL_USAGE, "no command; see 'podctl help'");
+		return got.help ? finish_output(PODCTL_OK) :
+				  say(PODCTL_USAGE, "no command; see 'podctl help'");
 	}
 	p.args = argv + optind + 1;
 	p.n_args = argc - optind - 1;

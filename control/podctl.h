@@ -23,7 +23,7 @@ enum podctl_exit {
 	PODCTL_TIMEOUT = 4
 };
 
-#define PODCTL_SOCKET	  "/run/podinit/control.sock"
+#define PODCTL_SOCKET     "/run/podinit/control.sock"
 #define PODCTL_VSOCK_PORT 1024
 #define PODCTL_TIMEOUT_MS 10000
 
@@ -32,7 +32,7 @@ struct conn {
 	int fd;
 	bool tty;
 	struct buf in;
-	size_t scanned;		    /* bytes of in that hold no newline */
+	size_t scanned;             /* bytes of in that hold no newline */
 	struct json_object *events; /* array: came while an answer was waited for */
 	size_t next_event;
 	unsigned int calls;

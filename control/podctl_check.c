@@ -21,8 +21,8 @@
 ssize_t read_file(const char *path, size_t max, char **ret)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
-	_cleanup_close_
-	int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = is_stdin ? dup(STDIN_FILENO) :
+					    open(path, O_RDONLY | O_CLOEXEC);
 	struct buf b;
 	ssize_t n = 1;
 
@@ -107,8 +107,7 @@ static int parse_manifest(const char *text, size_t len, struct diag *d, size_t *
 
 static int check_one(struct podctl *p, const char *path, struct json_object *list)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	size_t max = p->machine ? MACHINE_FILE_BYTES : POD_SPEC_FILE_BYTES, pods = 0;
 	ssize_t len = read_file(path, max, &text);
 	static struct diag d;

@@ -75,8 +75,8 @@ static void bind_reserved(int fd)
 
 static int open_socket(int family, const void *addr, socklen_t len, int64_t deadline_ns)
 {
-	_cleanup_close_
-	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_close_ int fd = socket(family,
+					SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int err = 0, r;
 	socklen_t err_len = sizeof(err);
 
@@ -128,8 +128,7 @@ static void restore_terminal(void)
 
 static int open_line(struct conn *c, const char *path)
 {
-	_cleanup_close_
-	int fd = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_close_ int fd = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	struct termios t;
 
 	if (fd < 0)
@@ -220,8 +219,8 @@ static int send_all(struct podctl *p, const char *data, size_t len, int64_t dead
 	struct conn *c = &p->conn;
 
 	while (len) {
-		ssize_t n = c->tty ? write(c->fd, data, len)
-				   : send(c->fd, data, len, MSG_NOSIGNAL);
+		ssize_t n = c->tty ? write(c->fd, data, len) :
+				     send(c->fd, data, len, MSG_NOSIGNAL);
 		int r;
 
 		if (n >= 0) {
@@ -265,8 +264,9 @@ static int read_object(struct podctl *p, int64_t deadline_ns, struct json_object
 
 	for (;;) {
 		char *head = c->in.len ? buf_head(&c->in) : NULL;
-		char *end = head ? memchr(head + c->scanned, '\n', c->in.len - c->scanned)
-				 : NULL;
+		char *end = head ? memchr(head + c->scanned, '\n',
+					  c->in.len - c->scanned) :
+				   NULL;
 		struct json_object *obj;
 		int r;
 

@@ -71,8 +71,8 @@ static void put_timeline(struct json_object *stages, struct json_object *members
 	struct table t;
 
 	for (size_t i = 0; i < n; i++) {
-		struct json_object *o = i < a ? json_object_array_get_idx(stages, i)
-					      : json_object_array_get_idx(members, i - a);
+		struct json_object *o = i < a ? json_object_array_get_idx(stages, i) :
+						json_object_array_get_idx(members, i - a);
 
 		stamps[i].at_ns = get_int(o, i < a ? "atNs" : "execNs", 0);
 		if (i < a)

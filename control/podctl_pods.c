@@ -24,8 +24,8 @@ struct json_object *pod_arguments(const char *pod)
 	}
 	(void)json_object_object_add(
 		obj, "namespace",
-		slash ? json_object_new_string_len(pod, (int)(slash - pod))
-		      : json_object_new_string("default"));
+		slash ? json_object_new_string_len(pod, (int)(slash - pod)) :
+			json_object_new_string("default"));
 	(void)json_object_object_add(obj, "name", json_object_new_string(name));
 	return obj;
 }
@@ -80,7 +80,7 @@ static void list_row(struct table *t, struct json_object *pod)
 int podctl_list(struct podctl *p)
 {
 	static const char *const titles[] = { "NAMESPACE", "NAME",     "READY",
-					      "STATUS",	   "RESTARTS", "AGE" };
+					      "STATUS",    "RESTARTS", "AGE" };
 	struct json_object *list = NULL;
 	struct table t;
 	int r = conn_call(p, "pod-list", NULL, &list);
@@ -282,8 +282,7 @@ static int say_refused_pods(struct json_object *result)
 
 static int create_one(struct podctl *p, const char *path)
 {
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	ssize_t len = read_file(path, POD_SPEC_FILE_BYTES, &text);
 	struct json_object *args, *result = NULL;
 	int r;

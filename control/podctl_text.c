@@ -163,21 +163,22 @@ const char *get_string(struct json_object *obj, const char *key, const char *abs
 {
 	struct json_object *value = get(obj, key);
 
-	return json_object_is_type(value, json_type_string)
-		       ? json_object_get_string(value)
-		       : absent;
+	return json_object_is_type(value, json_type_string) ?
+		       json_object_get_string(value) :
+		       absent;
 }
 
 int64_t get_int(struct json_object *obj, const char *key, int64_t absent)
 {
 	struct json_object *value = get(obj, key);
 
-	return json_object_is_type(value, json_type_int) ? json_object_get_int64(value)
-							 : absent;
+	return json_object_is_type(value, json_type_int) ? json_object_get_int64(value) :
+							   absent;
 }
 
 size_t list_len(struct json_object *list)
 {
-	return json_object_is_type(list, json_type_array) ? json_object_array_length(list)
-							  : 0;
+	return json_object_is_type(list, json_type_array) ?
+		       json_object_array_length(list) :
+		       0;
 }

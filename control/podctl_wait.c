@@ -102,9 +102,9 @@ static int wait_for(struct podctl *p, struct json_object *pod, const char *until
 
 int podctl_wait(struct podctl *p)
 {
-	static const char *const phases[] = { "phase=Pending",	 "phase=Running",
+	static const char *const phases[] = { "phase=Pending",   "phase=Running",
 					      "phase=Succeeded", "phase=Failed",
-					      "ready",		 "deleted" };
+					      "ready",           "deleted" };
 	const char *until = p->until ? p->until : "ready";
 	int64_t limit_s = p->timeout_s >= 0 ? p->timeout_s : WAIT_DEFAULT_S;
 	int64_t deadline_ns = time_add(time_boot_ns(), limit_s * NSEC_PER_SEC);

@@ -20,7 +20,7 @@ struct request {
 	struct json_object *arguments; /* borrowed from root; NULL when absent */
 	bool has_id;
 	struct json_object *id; /* borrowed from root; NULL is JSON's null */
-	bool answer;		/* it is an answer or an event: our own words echoed */
+	bool answer;            /* it is an answer or an event: our own words echoed */
 };
 
 /* 0, or -EINVAL with a sentence in desc; the id is set as far as it could be read.

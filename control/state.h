@@ -21,7 +21,7 @@ struct listener {
 	struct control *control;
 	struct loop_src src;
 	struct loop_timer retry; /* resumes accepting, or opens again what failed */
-	int fd;			 /* -1 = not open */
+	int fd;                  /* -1 = not open */
 	int64_t backoff_ns;
 };
 
@@ -31,7 +31,7 @@ struct control {
 	const struct machine *machine;
 	struct control_hooks hooks;
 
-	struct list clients;	 /* struct client.link: sockets and ports */
+	struct list clients;     /* struct client.link: sockets and ports */
 	struct list subscribers; /* struct client.idle: those that have read all */
 	size_t n_sockets;
 	struct grammar_pool pool;
@@ -40,7 +40,7 @@ struct control {
 	struct listener unix_listener, vsock_listener;
 	uint32_t local_cid;
 	struct list ports; /* struct port.link */
-	int reserve_fd;	   /* given up to accept and refuse when descriptors run out */
+	int reserve_fd;    /* given up to accept and refuse when descriptors run out */
 
 	struct loop_timer drain_timer;
 	bool draining;

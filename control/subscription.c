@@ -143,9 +143,9 @@ static int put_line(struct buf *out, const struct journal_record *rec)
 
 static unsigned int topic_of(uint32_t kind)
 {
-	return kind == POD_EVENT_POD_CHANGED || kind == POD_EVENT_POD_DELETED
-		       ? TOPIC_POD
-		       : TOPIC_MEMBER;
+	return kind == POD_EVENT_POD_CHANGED || kind == POD_EVENT_POD_DELETED ?
+		       TOPIC_POD :
+		       TOPIC_MEMBER;
 }
 
 /* One record of one journal. A line that cannot be completed is taken back, so that the

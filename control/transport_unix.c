@@ -52,8 +52,8 @@ static void make_directory(const char *path)
 /* A socket file whose owner is gone is in the way; one that answers is somebody's. */
 static int remove_stale(const struct sockaddr_un *addr)
 {
-	_cleanup_close_
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_close_ int fd = socket(AF_UNIX,
+					SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct stat st;
 
 	if (fd < 0)
@@ -86,8 +86,7 @@ static int bind_or_replace(int fd, const struct sockaddr_un *addr)
 int transport_unix_open(struct control *c, const char *path, struct err *e)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 	int r;
 
 	if (strlen(path) >= sizeof(addr.sun_path))

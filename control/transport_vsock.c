@@ -23,7 +23,7 @@
 #include "base/time.h"
 #include "control/transport.h"
 
-#define BACKLOG	       64
+#define BACKLOG        64
 /* Ports below need CAP_NET_BIND_SERVICE to bind (LAST_RESERVED_PORT in af_vsock.c). */
 #define RESERVED_PORTS 1024
 #define RETRY_NS       NSEC_PER_SEC
@@ -31,8 +31,7 @@
 
 static uint32_t local_cid(void)
 {
-	_cleanup_close_
-	int fd = open("/dev/vsock", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_close_ int fd = open("/dev/vsock", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	uint32_t cid = VMADDR_CID_ANY;
 
 	if (fd < 0 || ioctl(fd, IOCTL_VM_SOCKETS_GET_LOCAL_CID, &cid) < 0)
@@ -80,8 +79,8 @@ static int try_open(struct control *c)
 		.svm_cid = VMADDR_CID_ANY,
 		.svm_port = (unsigned int)c->machine->control_vsock_port,
 	};
-	_cleanup_close_
-	int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_close_ int fd = socket(AF_VSOCK,
+					SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
 	    listen(fd, BACKLOG) < 0)

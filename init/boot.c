@@ -82,8 +82,7 @@ static int open_console(const struct boot *b)
 /* Nothing reads the console in PID 1, and what a library prints must not block it. */
 static void arrange_stdio(const struct boot *b)
 {
-	_cleanup_close_
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	_cleanup_close_ int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int out_fd = b->console_fd >= 0 ? b->console_fd : null_fd;
 
 	if (null_fd >= 0)

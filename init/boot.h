@@ -33,7 +33,7 @@ struct boot {
 	struct cmdline cmdline;
 	struct machine machine;
 	bool machine_refused; /* its file is in error: no pod is started */
-	bool loading;	      /* manifests are still to come: no pod is the last one */
+	bool loading;         /* manifests are still to come: no pod is the last one */
 	struct loop *loop;
 	struct pods pods;
 	struct control *control;
@@ -48,14 +48,14 @@ struct boot {
 void boot_init(struct boot *b, char *const *args);
 
 /* The steps, in the order of main's list. */
-int boot_detect(struct boot *b, struct err *e);	  /* /proc, and whose PID 1 this is */
+int boot_detect(struct boot *b, struct err *e);   /* /proc, and whose PID 1 this is */
 int boot_console(struct boot *b, struct err *e);  /* stdio and log */
-int boot_root(struct boot *b, struct err *e);	  /* off the initramfs */
-int boot_mounts(struct boot *b, struct err *e);	  /* /sys /dev /run cgroup2 ... */
+int boot_root(struct boot *b, struct err *e);     /* off the initramfs */
+int boot_mounts(struct boot *b, struct err *e);   /* /sys /dev /run cgroup2 ... */
 int boot_options(struct boot *b, struct err *e);  /* command line, machine file */
 int boot_settings(struct boot *b, struct err *e); /* limits, hostname, sysctls, lo */
-int boot_loop(struct boot *b, struct err *e);	  /* loop, orphans, requests */
-int boot_pods(struct boot *b, struct err *e);	  /* cgroups, logs, journals */
+int boot_loop(struct boot *b, struct err *e);     /* loop, orphans, requests */
+int boot_pods(struct boot *b, struct err *e);     /* cgroups, logs, journals */
 int boot_control(struct boot *b, struct err *e);  /* the unix socket */
 int boot_helpers(struct boot *b, struct err *e);  /* modules; pods follow from the loop */
 

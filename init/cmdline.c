@@ -10,7 +10,7 @@
 
 #include "base/str.h"
 
-#define PREFIX	  "podinit."
+#define PREFIX    "podinit."
 #define KEY_BYTES 32
 
 enum key { KEY_LOG, KEY_MACHINE, KEY_MANIFESTS, KEY_PODS_DONE, KEY_BOOT_FAILED, KEY_MAX };

@@ -18,8 +18,8 @@
 struct cmdline {
 	char machine[CMDLINE_PATH_BYTES];   /* "" = not given */
 	char manifests[CMDLINE_PATH_BYTES]; /* "" = not given */
-	enum log_level log_level;	    /* LOG_LEVEL_MAX = not given */
-	enum machine_end on_pods_done;	    /* END_MAX = not given */
+	enum log_level log_level;           /* LOG_LEVEL_MAX = not given */
+	enum machine_end on_pods_done;      /* END_MAX = not given */
 	enum machine_end on_boot_failed;    /* END_MAX = not given */
 };
 

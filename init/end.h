@@ -12,7 +12,7 @@
 
 /* Exit codes of podinit's own faults, beside the members': as container tools have it. */
 #define END_CODE_BOOT_FAILED 125
-#define END_CODE_PANIC	     125
+#define END_CODE_PANIC       125
 
 struct end {
 	bool initial_pid_ns;

@@ -26,7 +26,7 @@ struct helpers {
 	void *arg;
 	struct loop_timer no_named, no_coldplug;  /* for a child that was not needed */
 	const char *named_state, *coldplug_state; /* literals for describe */
-	struct json_object *features_json;	  /* NULL = not known yet; owned */
+	struct json_object *features_json;        /* NULL = not known yet; owned */
 };
 
 /* Starts both module children. Failures are logged and count as done. Callbacks and arg

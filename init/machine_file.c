@@ -29,8 +29,7 @@ int machine_file_load(const char *path, struct machine *ret)
 {
 	static struct diag diag; /* 12 KiB: too much for a stack frame */
 	const char *file = path ? path : MACHINE_FILE;
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	ssize_t len = fd_read_whole_at(AT_FDCWD, file, MACHINE_FILE_BYTES, &text);
 	int r;
 

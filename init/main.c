@@ -20,11 +20,11 @@ static const struct {
 } steps[] = {
 	{ "detect", boot_detect },
 	{ "console", boot_console }, /* early: what follows has something to say */
-	{ "root", boot_root },	     /* before the mounts, which it would have to move */
+	{ "root", boot_root },       /* before the mounts, which it would have to move */
 	{ "mounts", boot_mounts },
 	{ "options", boot_options },   /* /proc/cmdline, files */
 	{ "settings", boot_settings }, /* /proc/sys, as the options say */
-	{ "loop", boot_loop },	       /* before the first child */
+	{ "loop", boot_loop },         /* before the first child */
 	{ "pods", boot_pods },
 	{ "control", boot_control }, /* before the pods: a person can watch them start */
 	{ "helpers", boot_helpers },

@@ -17,7 +17,7 @@
 #include "init/machine_file.h"
 #include "pod/pods.h"
 
-#define SUFFIX	    ".json"
+#define SUFFIX      ".json"
 /* A name made from a file's is one DNS label (RFC 1123). */
 #define LABEL_BYTES 63
 
@@ -168,8 +168,7 @@ static void create_pod(struct manifests *m)
 static void open_file(struct manifests *m)
 {
 	const char *name = m->names[m->next_name++];
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	ssize_t len = fd_read_whole_at(m->dir_fd, name, POD_SPEC_FILE_BYTES, &text);
 	int r = (int)MIN(len, (ssize_t)0);
 

@@ -18,7 +18,7 @@ struct json_object;
 
 enum outcome_kind {
 	OUTCOME_SUCCEEDED,   /* all pods ended, all succeeded */
-	OUTCOME_FAILED,	     /* all pods ended, at least one failed */
+	OUTCOME_FAILED,      /* all pods ended, at least one failed */
 	OUTCOME_SHUTDOWN,    /* stopped on request before all had ended */
 	OUTCOME_BOOT_FAILED, /* no pod was started; exit code 125 */
 	OUTCOME_KIND_MAX

@@ -21,9 +21,9 @@ static const int fault_signals[] = { SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
 				     SIGABRT, SIGTRAP, SIGSYS };
 
 /* More than any register frame (AVX-512, AMX) and the few frames below the handler. */
-#define STACK_BYTES	(64 * 1024)
+#define STACK_BYTES     (64 * 1024)
 #define CONSOLE_WAIT_MS 500
-#define KILL_WAIT_MS	2000
+#define KILL_WAIT_MS    2000
 
 /* How often the handler was entered: each time less is tried. */
 enum { TRY_ALL, TRY_LAST_ACT, TRY_REAPING };
@@ -184,8 +184,8 @@ int panic_install(const struct panic_policy *policy)
 	const struct outcome o = {
 		.kind = OUTCOME_FAILED,
 		.exit_code = END_CODE_PANIC,
-		.action = policy->end.initial_pid_ns ? machine_end_name(policy->how)
-						     : "exit",
+		.action = policy->end.initial_pid_ns ? machine_end_name(policy->how) :
+						       "exit",
 	};
 	const stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
 	/* SA_NODEFER: a second fault must come here too, not to the kernel's panic. */

@@ -17,7 +17,7 @@
 struct panic_policy {
 	struct end end;
 	enum machine_end how; /* END_STAY: keep reaping, members go on */
-	int console_fd;	      /* borrowed; -1 = none */
+	int console_fd;       /* borrowed; -1 = none */
 	/* For members to end after SIGTERM, then for the sync; 0 = no time at all. */
 	int64_t grace_ms, sync_ms;
 };

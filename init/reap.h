@@ -23,7 +23,7 @@ struct reap {
 	int fd;
 	struct loop_src src;
 	pid_t hidden_by; /* the sweep waits for the owner of this one; 0 = it does not */
-	uint64_t taken;	 /* orphans so far */
+	uint64_t taken;  /* orphans so far */
 };
 
 /* SIGCHLD must be blocked. Looks for children that ended before. 0 or -errno. One in the

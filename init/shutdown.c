@@ -17,32 +17,32 @@
 #include "rootfs/unmount.h"
 
 /* Who blocks is said this often, the first time after as long. */
-#define REPORT_NS	(5 * NSEC_PER_SEC)
+#define REPORT_NS       (5 * NSEC_PER_SEC)
 /* A pod kills what is left at the end of its grace; this is for that to be seen before
  * the kill of everything. */
-#define STOP_SLACK_NS	(1 * NSEC_PER_SEC)
+#define STOP_SLACK_NS   (1 * NSEC_PER_SEC)
 /* A helper is killed this long before its step is given up, so that its last words and
  * exit are still seen when it can be killed at all. */
 #define HELPER_SLACK_NS (100 * NSEC_PER_MSEC)
 /* Far, but less than "never": keeps the timer's place in the loop's heap. */
-#define IDLE_NS		(TIME_NEVER - 1)
+#define IDLE_NS         (TIME_NEVER - 1)
 
 /* A manifest may ask for any grace; times in ns must not overflow. */
-#define GRACE_MAX_MS	(1000LL * 86400 * 365)
+#define GRACE_MAX_MS    (1000LL * 86400 * 365)
 
-#define ALIVE_BYTES	320
+#define ALIVE_BYTES     320
 
 static const char *const state_names[] = {
-	[SHUTDOWN_IDLE] = "idle",	[SHUTDOWN_STOP] = "stop",
-	[SHUTDOWN_KILL] = "kill",	[SHUTDOWN_LOGS] = "logs",
+	[SHUTDOWN_IDLE] = "idle",       [SHUTDOWN_STOP] = "stop",
+	[SHUTDOWN_KILL] = "kill",       [SHUTDOWN_LOGS] = "logs",
 	[SHUTDOWN_UNMOUNT] = "unmount", [SHUTDOWN_SYNC] = "sync",
-	[SHUTDOWN_DRAIN] = "drain",	[SHUTDOWN_OVER] = "over",
+	[SHUTDOWN_DRAIN] = "drain",     [SHUTDOWN_OVER] = "over",
 };
 static_assert(ARRAY_SIZE(state_names) == SHUTDOWN_STATE_MAX, "a name for each state");
 
 /* Thousandths of the time after the grace that a step may take: the disk gets most. */
 static const int step_share[] = {
-	[SHUTDOWN_IDLE] = 0,   [SHUTDOWN_STOP] = 0,	 [SHUTDOWN_KILL] = 170,
+	[SHUTDOWN_IDLE] = 0,   [SHUTDOWN_STOP] = 0,      [SHUTDOWN_KILL] = 170,
 	[SHUTDOWN_LOGS] = 100, [SHUTDOWN_UNMOUNT] = 340, [SHUTDOWN_SYNC] = 340,
 	[SHUTDOWN_DRAIN] = 50, [SHUTDOWN_OVER] = 0,
 };
@@ -196,8 +196,8 @@ static void report_given_up(const struct shutdown *s)
 	if (s->state == SHUTDOWN_STOP || s->state == SHUTDOWN_KILL) {
 		(void)pods_describe_alive(s->pods, alive, sizeof(alive));
 		log_warn("shutdown: %s: %s",
-			 s->state == SHUTDOWN_STOP ? "grace is over, killing"
-						   : "cannot be killed, left behind",
+			 s->state == SHUTDOWN_STOP ? "grace is over, killing" :
+						     "cannot be killed, left behind",
 			 alive);
 	} else {
 		log_warn("shutdown: %s is not over in time, left behind",

@@ -19,21 +19,21 @@ struct control;
 struct pods;
 
 enum shutdown_state {
-	SHUTDOWN_IDLE,	  /* nobody asked */
-	SHUTDOWN_STOP,	  /* pods end within their grace */
-	SHUTDOWN_KILL,	  /* cgroup.kill was sent, the kernel tears them down */
-	SHUTDOWN_LOGS,	  /* the log writer brings the last lines to disk */
+	SHUTDOWN_IDLE,    /* nobody asked */
+	SHUTDOWN_STOP,    /* pods end within their grace */
+	SHUTDOWN_KILL,    /* cgroup.kill was sent, the kernel tears them down */
+	SHUTDOWN_LOGS,    /* the log writer brings the last lines to disk */
 	SHUTDOWN_UNMOUNT, /* helper child; everything else was killed before */
-	SHUTDOWN_SYNC,	  /* helper child */
-	SHUTDOWN_DRAIN,	  /* clients of the channel take their last words */
-	SHUTDOWN_OVER,	  /* hooks.finish() was called */
+	SHUTDOWN_SYNC,    /* helper child */
+	SHUTDOWN_DRAIN,   /* clients of the channel take their last words */
+	SHUTDOWN_OVER,    /* hooks.finish() was called */
 	SHUTDOWN_STATE_MAX
 };
 
 enum shutdown_event {
-	SHUTDOWN_BEGIN,	    /* the first request */
+	SHUTDOWN_BEGIN,     /* the first request */
 	SHUTDOWN_HARDER,    /* no more grace */
-	SHUTDOWN_QUIET,	    /* no member process is left */
+	SHUTDOWN_QUIET,     /* no member process is left */
 	SHUTDOWN_STEP_DONE, /* the step's helper or client is done */
 	SHUTDOWN_DEADLINE,  /* the step's time is over */
 	SHUTDOWN_EVENT_MAX

@@ -91,8 +91,7 @@ static int make_dir(int dir_fd, const char *path)
 
 static void sweep(int pods_fd)
 {
-	_cleanup_close_
-	int fd = openat(pods_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd = openat(pods_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *d;
 
@@ -112,10 +111,8 @@ static void sweep(int pods_fd)
 
 int cgroup_setup(int *ret_fd, struct err *e)
 {
-	_cleanup_close_
-	int root = open(CGROUP_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_
-	int pods = -1;
+	_cleanup_close_ int root = open(CGROUP_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int pods = -1;
 	int r;
 
 	if (root < 0)
@@ -197,8 +194,7 @@ uint64_t cgroup_oom_kills(int pods_fd, const char *path)
 
 static int remove_below(int dir_fd, const char *name, int depth)
 {
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int fd = -1;
 	DIR *dir;
 	struct dirent *d;
 

@@ -11,11 +11,12 @@
 #include "base/util.h"
 
 enum pod_event {
-	POD_EVENT_POD_CHANGED,    /* {"namespace","pod","uid","phase","reason","message"} */
-	POD_EVENT_POD_DELETED,    /* {"namespace","pod","uid"} */
+	POD_EVENT_POD_CHANGED, /* {"namespace","pod","uid","phase","reason","message"} */
+	POD_EVENT_POD_DELETED, /* {"namespace","pod","uid"} */
 	POD_EVENT_MEMBER_STARTED, /* {..,"member","attempt","pid"} */
 	POD_EVENT_MEMBER_FAILED,  /* start failed: {..,"stage","errno","message"} */
-	POD_EVENT_MEMBER_EXITED,  /* {..,"attempt","exitCode","signal","reason","finishedAt"} */
+	POD_EVENT_MEMBER_EXITED, /* {..,"attempt","exitCode","signal","reason","finishedAt"}
+				  */
 	POD_EVENT_MEMBER_BACKOFF, /* {..,"delayMs","restartCount"} */
 	POD_EVENT_MEMBER_STUCK,   /* {..,"message"}: cannot be killed */
 	POD_EVENT_MAX

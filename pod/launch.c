@@ -112,9 +112,9 @@ static int build_argv(struct launch_plan *p, const struct member *m,
 		      size_t n_vars, struct err *e)
 {
 	const struct container_spec *spec = m->spec;
-	const char *const *head = spec->command
-					  ? (const char *const *)spec->command
-					  : (const char *const *)image->config.entrypoint;
+	const char *const *head = spec->command ?
+					  (const char *const *)spec->command :
+					  (const char *const *)image->config.entrypoint;
 	const char *const *tail = (const char *const *)spec->args;
 	const char **argv;
 	size_t n_head = strv_len(head), n_tail, n = 0;
@@ -132,8 +132,8 @@ static int build_argv(struct launch_plan *p, const struct member *m,
 		bool from_spec = i < n_head ? spec->command != NULL : spec->args != NULL;
 		const char *text = i < n_head ? head[i] : tail[i - n_head];
 
-		argv[n] = from_spec ? expand_text(&p->arena, text, vars, n_vars)
-				    : arena_strdup(&p->arena, text);
+		argv[n] = from_spec ? expand_text(&p->arena, text, vars, n_vars) :
+				      arena_strdup(&p->arena, text);
 		if (!argv[n++])
 			argv = NULL;
 	}
@@ -162,8 +162,9 @@ static int build_paths(struct launch_plan *p)
 	while (file[0]) { /* an empty name is found nowhere */
 		size_t len = strcspn(path, ":");
 
-		paths[at] = len ? arena_printf(&p->arena, "%.*s/%s", (int)len, path, file)
-				: arena_printf(&p->arena, "./%s", file);
+		paths[at] = len ? arena_printf(&p->arena, "%.*s/%s", (int)len, path,
+					       file) :
+				  arena_printf(&p->arena, "./%s", file);
 		if (!paths[at++])
 			return -ENOMEM;
 		if (!path[len])
@@ -190,8 +191,8 @@ static int build_mounts(struct launch_plan *p, const struct member *m)
 		to->read_only = from->read_only;
 		to->is_host_path = v->kind == VOLUME_HOST_PATH;
 		to->host_type = v->host_type;
-		to->source = to->is_host_path ? v->host_path
-					      : arena_printf(&p->arena, "%s/volumes/%s",
+		to->source = to->is_host_path ? v->host_path :
+						arena_printf(&p->arena, "%s/volumes/%s",
 							     pod->run_dir, v->name);
 		if (!to->source)
 			return -ENOMEM;
@@ -217,8 +218,8 @@ static int build_root(struct launch_plan *p, const struct member *m,
 	p->root.own_net = !m->pod->spec->host_network;
 	p->root.tty_fd = -1;
 	p->root.hostname = m->pod->spec->hostname;
-	return p->image_id && p->working_dir && p->root.lower ? build_mounts(p, m)
-							      : -ENOMEM;
+	return p->image_id && p->working_dir && p->root.lower ? build_mounts(p, m) :
+								-ENOMEM;
 }
 
 static int plan_fill(struct launch_plan *p, const struct member *m,
@@ -309,8 +310,7 @@ int launch_start(struct member *m, const struct log_ends *ends, struct err *e)
 		.stdin_fd = -1,
 		.ends = *ends,
 	};
-	_cleanup_close_
-	int report = -1, start = -1, in = -1, in_keep = -1, group = -1;
+	_cleanup_close_ int report = -1, start = -1, in = -1, in_keep = -1, group = -1;
 	int fds[2], pidfd = -1;
 	pid_t pid;
 

@@ -2,10 +2,10 @@
 /*
  * launch.h - from a container's spec to a running process.
  *
- * Two halves. launch_plan_new() runs in PID 1, once a member: it finds the image, resolves
- * user, environment, command and mounts into one arena. launch_start() clones; the child
- * (launch_child.c) only makes system calls on what the plan holds.
- * Called by: pod/member.c. Does not block but for reading the image's small files once.
+ * Two halves. launch_plan_new() runs in PID 1, once a member: it finds the image,
+ * resolves user, environment, command and mounts into one arena. launch_start() clones;
+ * the child (launch_child.c) only makes system calls on what the plan holds. Called by:
+ * pod/member.c. Does not block but for reading the image's small files once.
  */
 #ifndef POD_LAUNCH_H
 #define POD_LAUNCH_H

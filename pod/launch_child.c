@@ -25,16 +25,16 @@
 
 /* What systemd gives services, and so what programs expect: a low soft limit for those
  * that use select(2), a high hard one for those that raise it. */
-#define NOFILE_SOFT	      1024
-#define NOFILE_HARD	      524288
+#define NOFILE_SOFT           1024
+#define NOFILE_HARD           524288
 
 /* A pod without resources is BestEffort: first to go (kubelet qos/policy.go). PID 1 is at
  * -1000, and its children inherit that. */
 #define OOM_SCORE_BEST_EFFORT "1000"
 
-#define EXIT_SETUP	      128 /* the container never ran */
-#define EXIT_NOT_FOUND	      127
-#define EXIT_NO_EXEC	      126
+#define EXIT_SETUP            128 /* the container never ran */
+#define EXIT_NOT_FOUND        127
+#define EXIT_NO_EXEC          126
 
 static int join_namespaces(const struct launch_child *c, struct step *s)
 {

@@ -174,8 +174,8 @@ void pod_stop(struct pod *pod, int64_t grace_ms)
 	if (pod->state == POD_ENDED || pod->state == POD_REFUSED)
 		return;
 	grace_ms = grace_ms < 0 ? pod->spec->grace_seconds * 1000 : grace_ms;
-	grace_ns = grace_ms > TIME_NEVER / NSEC_PER_MSEC ? TIME_NEVER
-							 : grace_ms * NSEC_PER_MSEC;
+	grace_ns = grace_ms > TIME_NEVER / NSEC_PER_MSEC ? TIME_NEVER :
+							   grace_ms * NSEC_PER_MSEC;
 	deadline_ns = time_add(loop_now(pod->pods->loop), grace_ns);
 	pod->state = POD_STOPPING;
 	loop_timer_cancel(&pod->sandbox.retry);

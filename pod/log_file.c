@@ -87,10 +87,8 @@ static int child_open(int dir_fd, const char *name)
 
 static int dir_open(const struct log_file *file)
 {
-	_cleanup_close_
-	int root = log_dir_open(file->limits->dir);
-	_cleanup_close_
-	int pod = -1;
+	_cleanup_close_ int root = log_dir_open(file->limits->dir);
+	_cleanup_close_ int pod = -1;
 
 	if (root < 0)
 		return root;
@@ -192,10 +190,8 @@ static void live_name(const struct log_file *file, char name[static NAME_BYTES])
 
 int log_file_open(struct log_file *file)
 {
-	_cleanup_close_
-	int dir = dir_open(file);
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int dir = dir_open(file);
+	_cleanup_close_ int fd = -1;
 	char name[NAME_BYTES];
 	struct stat st;
 
@@ -245,8 +241,7 @@ static int rotated_name(struct log_file *file, int dir_fd, char name[static NAME
 /* Not by RENAME_NOREPLACE, which 9p refuses: nobody else makes names here. */
 static int file_rotate(struct log_file *file)
 {
-	_cleanup_close_
-	int dir = dir_open(file);
+	_cleanup_close_ int dir = dir_open(file);
 	char from[NAME_BYTES], to[NAME_BYTES];
 	int r;
 

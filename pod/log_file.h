@@ -45,7 +45,7 @@ struct log_file {
 	int64_t size;
 	int64_t rotated_sec;   /* the newest time used in a name, */
 	uint32_t rotated_same; /* and how often it was */
-	int code;	       /* positive errno of the last write, 0 when it went well */
+	int code;              /* positive errno of the last write, 0 when it went well */
 	uint64_t lost_bytes;   /* not written, ever */
 };
 

@@ -49,12 +49,10 @@ static void store(uint32_t *at, uint32_t value)
 
 int log_ring_init(struct log_ring *ring)
 {
-	_cleanup_close_
-	int mem_fd = memfd_create("podinit-log", MFD_CLOEXEC);
+	_cleanup_close_ int mem_fd = memfd_create("podinit-log", MFD_CLOEXEC);
 	/* Blocking: the consumer waits in read(2). The producer adds 1 a time, and the
 	 * counter would have to reach 2^64 - 1 to make that block. */
-	_cleanup_close_
-	int wake_fd = eventfd(0, EFD_CLOEXEC);
+	_cleanup_close_ int wake_fd = eventfd(0, EFD_CLOEXEC);
 	void *map;
 
 	if (mem_fd < 0 || wake_fd < 0 ||

@@ -22,12 +22,12 @@
 
 /* A writer that dies at the same message again and again: wait, and give the message up
  * after a few times. */
-#define DEATHS_MAX	  3
+#define DEATHS_MAX        3
 #define RESTART_FIRST_NS  (100 * NSEC_PER_MSEC)
 #define RESTART_SHIFT_MAX 6
 
 /* Reports read in one callback. */
-#define REPORTS_MAX	  64
+#define REPORTS_MAX       64
 
 static void writer_start(struct log_service *s);
 
@@ -352,8 +352,7 @@ void log_service_finish(struct log_service *s, int64_t deadline_ns,
  * which is right everywhere. */
 static bool dir_in_memory(struct log_service *s)
 {
-	_cleanup_close_
-	int fd = log_dir_open(s->dir);
+	_cleanup_close_ int fd = log_dir_open(s->dir);
 	struct statfs fs;
 
 	if (fd < 0 || fstatfs(fd, &fs) < 0)

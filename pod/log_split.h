@@ -34,7 +34,7 @@ void log_split_feed(struct log_split *s, const char *data, size_t len, log_split
 void log_split_end(struct log_split *s, log_split_fn fn, void *arg);
 
 /* "2024-01-02T03:04:05.123456789Z stdout F " */
-#define LOG_HEAD_BYTES	 40
+#define LOG_HEAD_BYTES   40
 
 /* A line of n bytes of text takes this many in a file. */
 #define LOG_CRI_BYTES(n) (LOG_HEAD_BYTES + (n) + 1)

@@ -18,7 +18,7 @@
 #include "base/proc.h"
 
 /* Descriptors at most; numbers of logs are dense, so few share a slot. */
-#define SLOTS	   512
+#define SLOTS      512
 #define NAME_BYTES 64 /* a member's name is a DNS label */
 
 struct slot {
@@ -33,7 +33,7 @@ struct writer {
 	const struct log_limits *limits;
 	int report_fd;
 	const struct log_message *now; /* being written */
-	size_t skipped;		       /* bytes of it that a predecessor wrote */
+	size_t skipped;                /* bytes of it that a predecessor wrote */
 	struct slot *slots;
 };
 

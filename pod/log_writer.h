@@ -14,7 +14,7 @@
 struct log_report {
 	uint64_t log_id;     /* 0 = there is room in the ring again */
 	uint64_t lost_bytes; /* more than before */
-	int32_t code;	     /* positive errno, 0 = writing goes well again */
+	int32_t code;        /* positive errno, 0 = writing goes well again */
 	uint32_t unused;
 };
 

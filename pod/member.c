@@ -21,7 +21,7 @@
 
 /* A killed group is empty within milliseconds; what is not after this waits for a disk.
  */
-#define KILL_WAIT_NS	 (2 * NSEC_PER_SEC)
+#define KILL_WAIT_NS     (2 * NSEC_PER_SEC)
 #define KILL_WAIT_MAX_NS (60 * NSEC_PER_SEC)
 
 static int64_t now_ns(const struct member *m)
@@ -277,9 +277,9 @@ static const char *end_reason(const struct member *m, const struct attempt *a)
 {
 	if (m->start_error.code)
 		return m->start_error.stage == STAGE_EXEC ||
-				       m->start_error.stage == STAGE_CHDIR
-			       ? "StartError"
-			       : "ContainerCannotRun";
+				       m->start_error.stage == STAGE_CHDIR ?
+			       "StartError" :
+			       "ContainerCannotRun";
 	if (a->exit.by_signal && a->exit.status == SIGKILL &&
 	    cgroup_oom_kills(m->pod->pods->cgroup_fd, m->cgroup) > m->oom_base)
 		return "OOMKilled";
@@ -409,10 +409,10 @@ void member_feed(struct member *m, enum member_event event)
 {
 	static void (*const actions[])(struct member * m) = {
 		[MEMBER_DO_LAUNCH] = do_launch, [MEMBER_DO_RUN] = do_run,
-		[MEMBER_DO_RETRY] = do_retry,	[MEMBER_DO_EMPTY] = do_empty,
+		[MEMBER_DO_RETRY] = do_retry,   [MEMBER_DO_EMPTY] = do_empty,
 		[MEMBER_DO_FINISH] = do_finish, [MEMBER_DO_STOP] = do_stop,
-		[MEMBER_DO_HURRY] = do_hurry,	[MEMBER_DO_KILL] = do_kill,
-		[MEMBER_DO_STUCK] = do_stuck,	[MEMBER_DO_CANCEL] = do_cancel,
+		[MEMBER_DO_HURRY] = do_hurry,   [MEMBER_DO_KILL] = do_kill,
+		[MEMBER_DO_STUCK] = do_stuck,   [MEMBER_DO_CANCEL] = do_cancel,
 	};
 	enum member_action action = member_react(m->state, event);
 
@@ -451,8 +451,8 @@ int member_init(struct member *m, struct pod *pod, const struct container_spec *
 	m->spec = spec;
 	m->pidfd = m->start_fd = m->stdin_fd = m->wd = -1;
 	m->stop_deadline_ns = TIME_NEVER;
-	m->wait_reason = m == pod->members || !pod->spec->n_init ? "ContainerCreating"
-								 : "PodInitializing";
+	m->wait_reason = m == pod->members || !pod->spec->n_init ? "ContainerCreating" :
+								   "PodInitializing";
 	m->timer.fn = timer_due;
 	m->stop_signal = SIGTERM;
 	list_init(&m->watch);

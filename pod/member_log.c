@@ -23,7 +23,7 @@
 #include "pod/log_split.h"
 #include "pod/log_tail.h"
 
-#define RESTS_BYTES	((size_t)LOG_STREAM_MAX * LOG_LINE_MAX)
+#define RESTS_BYTES     ((size_t)LOG_STREAM_MAX * LOG_LINE_MAX)
 
 /* A pty holds at most this on its way to the master (TTYB_DEFAULT_MEM_LIMIT). */
 #define TTY_DRAIN_BYTES 65536
@@ -58,7 +58,7 @@ struct bite {
 	struct member_log *log;
 	enum log_stream stream;
 	int64_t wall_ns;
-	size_t out_len;	 /* in the service's buffer */
+	size_t out_len;  /* in the service's buffer */
 	const char *run; /* whole lines not yet in the tail, NULL = none */
 	size_t run_len;
 	bool grew;
@@ -291,10 +291,8 @@ static int pipe_open(struct log_source *source, int *ret_write)
 
 static int tty_open(struct member_log *log, int *ret_slave)
 {
-	_cleanup_close_
-	int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-	_cleanup_close_
-	int slave = -1;
+	_cleanup_close_ int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	_cleanup_close_ int slave = -1;
 	int unlock = 0, r;
 
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0)

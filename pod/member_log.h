@@ -35,7 +35,7 @@ struct log_config {
 	int64_t max_files;
 	int64_t tail_bytes;
 	bool console;
-	bool force_writer;	 /* tests: the writer child on any file system */
+	bool force_writer;       /* tests: the writer child on any file system */
 	void (*grew)(void *arg); /* new records in the journal; may be NULL */
 	void *arg;
 };
@@ -89,9 +89,9 @@ void member_log_tail(const struct member_log *log, size_t max_lines, log_line_fn
 
 struct log_stats {
 	uint64_t bytes[LOG_STREAM_MAX]; /* read in the running or last attempt */
-	uint64_t lines;			/* of it, parts not counted */
+	uint64_t lines;                 /* of it, parts not counted */
 	uint64_t lost_bytes; /* of the file's lines, not written, over all attempts */
-	int code;	     /* positive errno while the file cannot be written, else 0 */
+	int code;            /* positive errno while the file cannot be written, else 0 */
 };
 void member_log_stats(const struct member_log *log, struct log_stats *ret);
 

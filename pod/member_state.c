@@ -43,18 +43,18 @@ static const enum member_action table[][MEMBER_EVENT_MAX] = {
 static_assert(ARRAY_SIZE(table) == MEMBER_STATE_MAX, "a state without a row");
 
 static const char *const state_names[] = {
-	[MEMBER_WAITING] = "waiting",   [MEMBER_STARTING] = "starting",
-	[MEMBER_RUNNING] = "running",   [MEMBER_STOPPING] = "stopping",
-	[MEMBER_KILLING] = "killing",   [MEMBER_EMPTYING] = "emptying",
-	[MEMBER_STUCK] = "stuck",       [MEMBER_BACKOFF] = "back-off",
+	[MEMBER_WAITING] = "waiting", [MEMBER_STARTING] = "starting",
+	[MEMBER_RUNNING] = "running", [MEMBER_STOPPING] = "stopping",
+	[MEMBER_KILLING] = "killing", [MEMBER_EMPTYING] = "emptying",
+	[MEMBER_STUCK] = "stuck",     [MEMBER_BACKOFF] = "back-off",
 	[MEMBER_ENDED] = "ended",
 };
 static_assert(ARRAY_SIZE(state_names) == MEMBER_STATE_MAX, "a state without a name");
 
 static const char *const event_names[] = {
-	[MEMBER_EV_START] = "start",   [MEMBER_EV_STARTED] = "started",
-	[MEMBER_EV_FAILED] = "failed", [MEMBER_EV_EXIT] = "exit",
-	[MEMBER_EV_EMPTY] = "empty",   [MEMBER_EV_STOP] = "stop",
+	[MEMBER_EV_START] = "start",       [MEMBER_EV_STARTED] = "started",
+	[MEMBER_EV_FAILED] = "failed",     [MEMBER_EV_EXIT] = "exit",
+	[MEMBER_EV_EMPTY] = "empty",       [MEMBER_EV_STOP] = "stop",
 	[MEMBER_EV_DEADLINE] = "deadline",
 };
 static_assert(ARRAY_SIZE(event_names) == MEMBER_EVENT_MAX, "an event without a name");

@@ -34,17 +34,17 @@ enum member_event {
 };
 
 enum member_action {
-	MEMBER_DO_NOTHING,  /* cannot matter here */
-	MEMBER_DO_LAUNCH,   /* clone */
-	MEMBER_DO_RUN,      /* note that it runs; a stop that came before is carried out now */
-	MEMBER_DO_RETRY,    /* back-off without an attempt */
-	MEMBER_DO_EMPTY,    /* kill what is left of the group, wait until it is empty */
-	MEMBER_DO_FINISH,   /* publish the end; restart policy decides what follows */
-	MEMBER_DO_STOP,     /* stop signal, grace timer */
-	MEMBER_DO_HURRY,    /* shorten the running grace */
-	MEMBER_DO_KILL,     /* kill the group */
-	MEMBER_DO_STUCK,    /* say so, kill again, ask the kernel again later */
-	MEMBER_DO_CANCEL,   /* end without having been alive */
+	MEMBER_DO_NOTHING, /* cannot matter here */
+	MEMBER_DO_LAUNCH,  /* clone */
+	MEMBER_DO_RUN, /* note that it runs; a stop that came before is carried out now */
+	MEMBER_DO_RETRY,  /* back-off without an attempt */
+	MEMBER_DO_EMPTY,  /* kill what is left of the group, wait until it is empty */
+	MEMBER_DO_FINISH, /* publish the end; restart policy decides what follows */
+	MEMBER_DO_STOP,   /* stop signal, grace timer */
+	MEMBER_DO_HURRY,  /* shorten the running grace */
+	MEMBER_DO_KILL,   /* kill the group */
+	MEMBER_DO_STUCK,  /* say so, kill again, ask the kernel again later */
+	MEMBER_DO_CANCEL, /* end without having been alive */
 	MEMBER_ACTION_MAX
 };
 

@@ -52,7 +52,7 @@ struct member {
 	bool committed;  /* the attempt alive is `now` already */
 	bool reaped;     /* of the attempt alive: status taken, group not empty yet */
 	bool start_seen; /* the set-up child reached its exec */
-	struct attempt starting;  /* until it runs or ended: then it becomes `now` */
+	struct attempt starting; /* until it runs or ended: then it becomes `now` */
 	struct attempt now, last;
 	struct err start_error; /* code 0 = none; of the running attempt */
 	uint32_t restarts;
@@ -110,13 +110,13 @@ struct sandbox {
 
 struct pod {
 	struct pods *pods;
-	struct list node; /* in pods.list */
+	struct list node;      /* in pods.list */
 	struct pod_spec *spec; /* NULL: refused */
 	char name[254], namespace[64], uid[POD_UID_BYTES];
 	enum pod_state state, published_state;
-	const char *phase;  /* "Pending", ...; kept to see changes, final once terminal */
+	const char *phase; /* "Pending", ...; kept to see changes, final once terminal */
 	const char *reason, *published_reason; /* static; NULL = none */
-	char *message;      /* refused manifests: all errors; owned */
+	char *message;                         /* refused manifests: all errors; owned */
 	int64_t created_wall_ns;
 	bool delete_wanted;
 	bool stop_requested; /* by a person, not by its own end */

@@ -22,7 +22,7 @@
 
 #define EVENT_JOURNAL_BYTES (256u << 10)
 #define LINE_JOURNAL_BYTES  (1u << 20)
-#define TIMERS_PER_POD	    3 /* sandbox retry, sandbox child, clean-up child */
+#define TIMERS_PER_POD      3 /* sandbox retry, sandbox child, clean-up child */
 
 /* ---- set-up ---- */
 

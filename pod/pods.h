@@ -25,12 +25,13 @@ struct pod;
 struct pod_spec;
 
 #define PODS_WATCH_BUCKETS 256
-#define PODS_MAX 4096 /* pods on one machine; one more is refused with -ENOSPC */
+#define PODS_MAX           4096 /* pods on one machine; one more is refused with -ENOSPC */
 
 /* Called from the loop; must not call back into pods but to read. */
 struct pods_hooks {
-	void (*journal_grew)(void *arg); /* new records in events or logs: wake subscribers */
-	void (*all_done)(void *arg);     /* the last pod that can end has ended */
+	void (*journal_grew)(
+		void *arg);          /* new records in events or logs: wake subscribers */
+	void (*all_done)(void *arg); /* the last pod that can end has ended */
 	void *arg;
 };
 
@@ -49,7 +50,7 @@ struct pods {
 	struct loop_src inotify_src;
 	struct list watches[PODS_WATCH_BUCKETS]; /* struct member, by inotify's wd */
 	size_t n_timers;                         /* reserved in the loop */
-	struct backoff_limits backoff; /* from machine.json */
+	struct backoff_limits backoff;           /* from machine.json */
 	bool user_ns;
 	bool stopping; /* pods_stop_all() was called: nothing starts any more */
 	uint64_t created;
@@ -70,8 +71,8 @@ int pods_create(struct pods *pods, struct pod_spec *spec, struct pod **ret,
 /* Keeps a record of a refused manifest, so that pod-list and pod-status show the reason:
  * phase Failed, reason InvalidManifest, message = its errors. Never starts anything.
  * A document that is no manifest at all: pod->name is made from the file's name. */
-int pods_refuse(struct pods *pods, const struct manifest_pod *pod, const struct diag *diag,
-		struct err *e);
+int pods_refuse(struct pods *pods, const struct manifest_pod *pod,
+		const struct diag *diag, struct err *e);
 
 /* namespace NULL = "default". NULL when there is none. */
 struct pod *pods_find(struct pods *pods, const char *namespace, const char *name);
@@ -84,7 +85,7 @@ void pod_stop(struct pod *pod, int64_t grace_ms);
  * pointer is invalid after the turn in which that happens. */
 void pod_delete(struct pod *pod, int64_t grace_ms);
 
-bool pod_ended(const struct pod *pod);   /* terminal phase, nothing of it is alive */
+bool pod_ended(const struct pod *pod); /* terminal phase, nothing of it is alive */
 const char *pod_uid(const struct pod *pod);
 
 /* Sends sig to the member's first process, through its pidfd. -ENOENT: no such member,
@@ -94,8 +95,8 @@ int member_kill(struct pod *pod, const char *member, int sig);
 /* Shutdown. Stops every pod, all in parallel, each within its own grace but none later
  * than deadline_ns (CLOCK_BOOTTIME); nothing is restarted or created any more. */
 void pods_stop_all(struct pods *pods, int64_t deadline_ns);
-/* The longest grace among the pods that have not ended, 0 without any: how long a shutdown
- * has to wait at most when nobody shortens it. */
+/* The longest grace among the pods that have not ended, 0 without any: how long a
+ * shutdown has to wait at most when nobody shortens it. */
 int64_t pods_longest_grace_ms(const struct pods *pods);
 /* cgroup.kill on the whole tree: after the deadline. */
 void pods_kill_all(struct pods *pods);
@@ -129,7 +130,7 @@ struct json_object *pods_timeline_json(const struct pods *pods);
 /* The last lines of a member, attempt < 0 = all held in memory.
  * {"lines":[{"time","stream","partial","text","attempt"}],"lostBytes":N}
  * -ENOENT: no such member. */
-int member_log_json(struct pod *pod, const char *member, size_t max_lines, int64_t attempt,
-		    struct json_object **ret);
+int member_log_json(struct pod *pod, const char *member, size_t max_lines,
+		    int64_t attempt, struct json_object **ret);
 
 #endif

@@ -21,7 +21,7 @@
 #include "rootfs/tree.h"
 
 #define SANDBOX_TIMEOUT_NS (10 * NSEC_PER_SEC) /* milliseconds when all is well */
-#define SANDBOX_SOCK	   3		       /* child.keep_fd */
+#define SANDBOX_SOCK       3                   /* child.keep_fd */
 
 void sandbox_init(struct sandbox *s)
 {

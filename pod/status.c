@@ -122,9 +122,9 @@ static bool update_conditions(struct pod *pod)
 	(void)set_condition(pod, CONDITION_SCHEDULED, true, NULL);
 	changed = set_condition(pod, CONDITION_SANDBOX, sandbox_ready(pod), NULL);
 	changed |= set_condition(pod, CONDITION_INITIALIZED, initialized,
-				 !initialized		? "ContainersNotInitialized"
-				 : pod->phase[0] == 'S' ? "PodCompleted"
-							: NULL);
+				 !initialized         ? "ContainersNotInitialized" :
+				 pod->phase[0] == 'S' ? "PodCompleted" :
+							NULL);
 	changed |= set_condition(pod, CONDITION_CONTAINERS_READY, ready, reason);
 	changed |= set_condition(pod, CONDITION_READY, ready, reason);
 	return changed;

@@ -31,7 +31,7 @@
 #define MOUNTINFO_LINE_BYTES  4096
 
 enum {
-	MANDATORY = 1,	 /* no boot without it */
+	MANDATORY = 1,   /* no boot without it */
 	SANDBOX_OWN = 2, /* an inherited one shows the host's namespaces: cover it */
 	SANDBOX_NOT = 4, /* whoever made the sandbox has decided about it */
 };
@@ -150,8 +150,7 @@ static bool is_mount_root(const char *path)
 
 int early_leave_rootfs(const struct sandbox_kind *kind, struct err *e)
 {
-	_cleanup_close_
-	int tree_fd = -1;
+	_cleanup_close_ int tree_fd = -1;
 
 	/* pivot_root(2) wants the caller's root to be a mount that hangs on another one:
 	 * neither rootfs, which hangs on nothing, nor a chroot into a plain directory. */

@@ -13,8 +13,8 @@
 struct sandbox_kind {
 	bool initial_pid_ns; /* PID 1 of the machine, not of a container: reboot(2) is
 				ours */
-	bool user_ns;	     /* not the initial user namespace: no mknod, no devtmpfs */
-	bool initramfs;	     /* "/" was the kernel's rootfs */
+	bool user_ns;        /* not the initial user namespace: no mknod, no devtmpfs */
+	bool initramfs;      /* "/" was the kernel's rootfs */
 };
 
 /* Are we in the kernel's first pid namespace: on a machine, not in a container? What
@@ -45,8 +45,8 @@ struct machine;
 int early_settings(const struct machine *machine);
 
 /* Paths that other rooms rely on. */
-#define RUN_DIR	    "/run/podinit"
+#define RUN_DIR     "/run/podinit"
 #define SCRATCH_DIR "/run/podinit/scratch" /* empty; members mount their overlay here */
-#define PODS_DIR    "/run/podinit/pods"	   /* PODS_DIR/UID/volumes/NAME */
+#define PODS_DIR    "/run/podinit/pods"    /* PODS_DIR/UID/volumes/NAME */
 
 #endif

@@ -67,8 +67,7 @@ static int sysctl_set(int sys_fd, const char *name, const char *value)
 
 int early_settings(const struct machine *machine)
 {
-	_cleanup_close_
-	int sys_fd = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int sys_fd = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int failed = 0;
 
 	if (sethostname(machine->hostname, strlen(machine->hostname)) < 0) {

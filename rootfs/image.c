@@ -45,21 +45,18 @@ static int read_up_to(int fd, char *buf, size_t size, size_t *ret_len)
  * at through O_PATH first: to open a device or a fifo can already have an effect. */
 static int read_user_file(int root_fd, const char *path, char **ret)
 {
-	_cleanup_close_
-	int path_fd = in_root_open(root_fd, path, O_PATH, 0);
-	_cleanup_close_
-	int fd = -1;
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_close_ int path_fd = in_root_open(root_fd, path, O_PATH, 0);
+	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *text = NULL;
 	struct stat st;
 	size_t len = 0;
 	int r;
 
 	*ret = NULL;
 	if (path_fd < 0)
-		return path_fd == -ENOENT || path_fd == -ENOTDIR || path_fd == -ELOOP
-			       ? 0
-			       : path_fd;
+		return path_fd == -ENOENT || path_fd == -ENOTDIR || path_fd == -ELOOP ?
+			       0 :
+			       path_fd;
 	if (fstat(path_fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
@@ -97,10 +94,8 @@ static int config_refused(const struct diag *diag, struct err *e)
 static int config_read(int image_fd, const char *id, struct image_config *ret,
 		       struct err *e)
 {
-	_cleanup_free_
-	struct diag *diag = malloc(sizeof(*diag));
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_free_ struct diag *diag = malloc(sizeof(*diag));
+	_cleanup_free_ char *text = NULL;
 	ssize_t len = fd_read_whole_at(image_fd, "config.json", IMAGE_CONFIG_BYTES,
 				       &text);
 	char file[sizeof(diag->file)];
@@ -116,8 +111,8 @@ static int config_read(int image_fd, const char *id, struct image_config *ret,
 		return err_set(e, STAGE_IMAGE, (int)-len, "read config of image %s", id);
 	(void)snprintf(file, sizeof(file), "%.100s/config.json", id);
 	diag_init(diag, file);
-	r = len < 0 ? image_config_parse("{}", 2, diag, ret)
-		    : image_config_parse(text, (size_t)len, diag, ret);
+	r = len < 0 ? image_config_parse("{}", 2, diag, ret) :
+		      image_config_parse(text, (size_t)len, diag, ret);
 	if (r == -EINVAL)
 		return config_refused(diag, e);
 	if (r < 0)
@@ -129,10 +124,8 @@ static int config_read(int image_fd, const char *id, struct image_config *ret,
 static int image_find(const char *store, const struct image_ref *ref, struct image *image,
 		      int *ret_image_fd, int *ret_root_fd, struct err *e)
 {
-	_cleanup_close_
-	int image_fd = -1;
-	_cleanup_close_
-	int root_fd = -1;
+	_cleanup_close_ int image_fd = -1;
+	_cleanup_close_ int root_fd = -1;
 	int n = snprintf(image->root, sizeof(image->root), "%s/%s/%s/rootfs", store,
 			 ref->name, ref->tag);
 
@@ -161,10 +154,8 @@ static int image_find(const char *store, const struct image_ref *ref, struct ima
 
 int image_open(const char *store, const char *reference, struct image *ret, struct err *e)
 {
-	_cleanup_close_
-	int image_fd = -1;
-	_cleanup_close_
-	int root_fd = -1;
+	_cleanup_close_ int image_fd = -1;
+	_cleanup_close_ int root_fd = -1;
 	struct image image = { 0 };
 	struct image_ref ref;
 	const char *why;

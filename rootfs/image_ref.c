@@ -10,11 +10,11 @@
 #include <errno.h>
 #include <string.h>
 
-#define LOWER	       "abcdefghijklmnopqrstuvwxyz"
-#define UPPER	       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define DIGITS	       "0123456789"
-#define HEX	       DIGITS "abcdef"
-#define TAG_MAX	       128
+#define LOWER          "abcdefghijklmnopqrstuvwxyz"
+#define UPPER          "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS         "0123456789"
+#define HEX            DIGITS "abcdef"
+#define TAG_MAX        128
 #define NAME_MAX_BYTES 255
 
 static const struct {
@@ -191,10 +191,10 @@ static int name_parse(struct span name, struct image_ref *ref, const char **ret_
 	do {
 		struct span part = span_cut(&rest, '/');
 
-		*ret_why = span_only(part, LOWER DIGITS "._-")
-				   ? "separators in its name are misplaced"
-				   : "its name may hold only lower case, digits, '.', "
-				     "'_', '-'";
+		*ret_why = span_only(part, LOWER DIGITS "._-") ?
+				   "separators in its name are misplaced" :
+				   "its name may hold only lower case, digits, '.', "
+				   "'_', '-'";
 		if (!part_valid(part))
 			return -EINVAL;
 	} while (rest.len || rest.at[-1] == '/');

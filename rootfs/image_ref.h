@@ -11,12 +11,12 @@
 #include "base/util.h"
 
 #define IMAGE_NAME_BYTES 256 /* the grammar's limit for a whole name is 255 */
-#define IMAGE_TAG_BYTES	 144 /* 128 for a tag; "sha512-" and 128 hex digits */
+#define IMAGE_TAG_BYTES  144 /* 128 for a tag; "sha512-" and 128 hex digits */
 
 struct image_ref {
 	char name[IMAGE_NAME_BYTES]; /* "busybox", "foo/bar", "ghcr.io/a/b" */
 	char tag[IMAGE_TAG_BYTES];   /* folder: "latest", "1.36", "sha256-HEX" */
-	bool digest;		     /* tag stands for a digest */
+	bool digest;                 /* tag stands for a digest */
 };
 
 /* 0 or -EINVAL with *ret_why (static text) set to what is wrong. A digest wins over a

@@ -79,8 +79,8 @@ static int splice_link(int parent_fd, const char *name, char path[static PATH_MA
  * path was rewritten by a dangling symlink and must be walked again, or -errno. */
 static int make_walk(int root_fd, char path[static PATH_MAX], bool directory, int *ret_fd)
 {
-	_cleanup_close_
-	int parent_fd = in_root_open(root_fd, "/", O_PATH | O_DIRECTORY, 0);
+	_cleanup_close_ int parent_fd = in_root_open(root_fd, "/", O_PATH | O_DIRECTORY,
+						     0);
 	char name[NAME_MAX + 1];
 	size_t start, end = 0;
 

@@ -137,10 +137,8 @@ static int hostname_write(const char *hostname, int root_fd, struct step *s)
 {
 	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY;
 	static const char *const path = "/etc/hostname";
-	_cleanup_close_
-	int etc_fd = in_root_make(root_fd, "/etc", true);
-	_cleanup_close_
-	int fd = -1;
+	_cleanup_close_ int etc_fd = in_root_make(root_fd, "/etc", true);
+	_cleanup_close_ int fd = -1;
 	char line[66]; /* 64 bytes of HOST_NAME_MAX, newline, NUL */
 	size_t len = strlen(hostname);
 	ssize_t written;
@@ -191,8 +189,7 @@ static int root_pivot(int root_fd, struct step *s)
 
 static int root_build(const struct member_root *root, struct step *s)
 {
-	_cleanup_close_
-	int root_fd = -1;
+	_cleanup_close_ int root_fd = -1;
 	int r = scratch_mount(root, s);
 
 	if (r == 0)

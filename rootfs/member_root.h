@@ -26,13 +26,13 @@ struct member_root {
 	const char *lower;    /* the image's rootfs; never written to */
 	const char *scratch;  /* SCRATCH_DIR */
 	uint64_t upper_bytes; /* size of the writable layer, 0 = tmpfs' default */
-	bool user_ns;	      /* overlay option userxattr; device nodes bound, not made */
-	bool own_net;	      /* false: /sys is bound from the machine, read-only */
-	int tty_fd;	      /* >= 0: the pty's slave, bound on /dev/console */
+	bool user_ns;         /* overlay option userxattr; device nodes bound, not made */
+	bool own_net;         /* false: /sys is bound from the machine, read-only */
+	int tty_fd;           /* >= 0: the pty's slave, bound on /dev/console */
 	size_t n_mounts;      /* sorted, parents first */
 	const struct root_mount *mounts;
 	const char *working_dir; /* made when missing, as runc does; NULL or "/" = none */
-	const char *hostname;	 /* written to /etc/hostname of the writable layer */
+	const char *hostname;    /* written to /etc/hostname of the writable layer */
 };
 
 /*

@@ -20,28 +20,28 @@
 
 #include "base/fd.h"
 
-#define SECURE		 (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+#define SECURE           (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
 /* The group "tty" of Debian and most distributions owns terminals (grantpt(3)). */
-#define PTS_OPTIONS	 "newinstance,ptmxmode=0666,mode=0620"
-#define PTS_GROUP	 ",gid=5"
+#define PTS_OPTIONS      "newinstance,ptmxmode=0666,mode=0620"
+#define PTS_GROUP        ",gid=5"
 /* Sizes as the OCI runtimes have them: programs count on a /dev/shm of 64 MiB. */
-#define DEV_OPTIONS	 "mode=755,size=65536k"
-#define SHM_OPTIONS	 "mode=1777,size=65536k"
+#define DEV_OPTIONS      "mode=755,size=65536k"
+#define SHM_OPTIONS      "mode=1777,size=65536k"
 #define UNIX98_PTY_MAJOR 136
 
 static const struct {
 	const char *path; /* in the member; with "/" before it, in the machine */
 	unsigned int major, minor;
 } dev_nodes[] = {
-	{ "/dev/null", 1, 3 },	 { "/dev/zero", 1, 5 },	   { "/dev/full", 1, 7 },
+	{ "/dev/null", 1, 3 },   { "/dev/zero", 1, 5 },    { "/dev/full", 1, 7 },
 	{ "/dev/random", 1, 8 }, { "/dev/urandom", 1, 9 }, { "/dev/tty", 5, 0 },
 };
 
 static const struct {
 	const char *path, *target;
 } dev_links[] = {
-	{ "dev/fd", "/proc/self/fd" },	     { "dev/stdin", "/proc/self/fd/0" },
+	{ "dev/fd", "/proc/self/fd" },       { "dev/stdin", "/proc/self/fd/0" },
 	{ "dev/stdout", "/proc/self/fd/1" }, { "dev/stderr", "/proc/self/fd/2" },
 	{ "dev/ptmx", "pts/ptmx" },
 };
@@ -51,11 +51,11 @@ static const struct {
 	const char *path;
 	bool directory; /* a guess that saves a call; the kernel has the last word */
 } masked_paths[] = {
-	{ "/proc/acpi", true },		  { "/proc/asound", true },
-	{ "/proc/kcore", false },	  { "/proc/keys", false },
+	{ "/proc/acpi", true },           { "/proc/asound", true },
+	{ "/proc/kcore", false },         { "/proc/keys", false },
 	{ "/proc/latency_stats", false }, { "/proc/sched_debug", false },
-	{ "/proc/scsi", true },		  { "/proc/timer_list", false },
-	{ "/proc/timer_stats", false },	  { "/sys/devices/virtual/powercap", true },
+	{ "/proc/scsi", true },           { "/proc/timer_list", false },
+	{ "/proc/timer_stats", false },   { "/sys/devices/virtual/powercap", true },
 	{ "/sys/firmware", true },
 };
 
@@ -119,8 +119,8 @@ static int sys_bind(struct step *s)
 			    MOUNT_ATTR_NOEXEC,
 	};
 	unsigned int deep = 0;
-	_cleanup_close_
-	int tree_fd = open_tree(AT_FDCWD, "/sys", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	_cleanup_close_ int tree_fd = open_tree(AT_FDCWD, "/sys",
+						OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
 	if (tree_fd < 0 && errno == EINVAL) {
 		deep = AT_RECURSIVE;
@@ -142,10 +142,8 @@ static int cgroup_cover(void)
 {
 	const unsigned int attrs = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
 				   MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
-	_cleanup_close_
-	int context_fd = fsopen("cgroup2", FSOPEN_CLOEXEC);
-	_cleanup_close_
-	int mount_fd = -1;
+	_cleanup_close_ int context_fd = fsopen("cgroup2", FSOPEN_CLOEXEC);
+	_cleanup_close_ int mount_fd = -1;
 
 	if (context_fd < 0 ||
 	    fsconfig(context_fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)

@@ -84,8 +84,7 @@ static int source_open(const struct root_mount *m, struct step *s, int *ret_fd,
 		       mode_t *ret_mode)
 {
 	const unsigned int flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
-	_cleanup_close_
-	int tree_fd = open_tree(AT_FDCWD, m->source, flags);
+	_cleanup_close_ int tree_fd = open_tree(AT_FDCWD, m->source, flags);
 	struct stat st;
 	mode_t format;
 
@@ -128,10 +127,8 @@ static int mount_code(int code, mode_t source_mode, int target_fd)
 static int volume_mount(const struct root_mount *m, int root_fd, struct step *s)
 {
 	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
-	_cleanup_close_
-	int tree_fd = -1;
-	_cleanup_close_
-	int target_fd = -1;
+	_cleanup_close_ int tree_fd = -1;
+	_cleanup_close_ int target_fd = -1;
 	mode_t mode = 0;
 	int r = source_open(m, s, &tree_fd, &mode);
 

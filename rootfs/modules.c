@@ -210,8 +210,8 @@ static int load_named(const char *modprobe, const char *const *names)
 			continue;
 		if (r < 0)
 			(void)fprintf(stderr, "module %s: %s\n", *names,
-				      modprobe ? strerror(-r)
-					       : "cannot be loaded and does not show as "
+				      modprobe ? strerror(-r) :
+						 "cannot be loaded and does not show as "
 						 "built in");
 		else
 			(void)fprintf(stderr, "module %s: modprobe failed with %d\n",
@@ -283,8 +283,8 @@ int modules_run(void *arg)
 
 	if (!modprobe || !have_modules()) {
 		if (job->names[0] || job->coldplug)
-			(void)fprintf(stderr, modprobe ? "no modules for this kernel\n"
-						       : "no modprobe on this machine\n");
+			(void)fprintf(stderr, modprobe ? "no modules for this kernel\n" :
+							 "no modprobe on this machine\n");
 		modprobe = NULL;
 	}
 	failed = load_named(modprobe, job->names);

@@ -11,7 +11,7 @@
 
 struct modules_job {
 	const char *const *names; /* NULL-terminated */
-	bool coldplug;		  /* walk /sys/devices for "modalias" files */
+	bool coldplug;            /* walk /sys/devices for "modalias" files */
 };
 
 /* child.run: collects the modaliases (each once), and execs the system's modprobe with

@@ -77,7 +77,7 @@ struct removal {
 	char stage[32];
 	uint64_t next, end; /* numbers of staged directories: [next, end) */
 	uint64_t removed;   /* entries gone, to see whether another round can help */
-	int error;	    /* the first -errno of this round */
+	int error;          /* the first -errno of this round */
 };
 
 static void removal_error(struct removal *rm, int code)
@@ -154,8 +154,7 @@ static void empty_directory(struct removal *rm, int fd, const char *skip)
  * directories there are until something can be removed. false when nothing could. */
 static bool free_something(const char *path)
 {
-	_cleanup_close_
-	int fd = open(path, OPEN_DIR);
+	_cleanup_close_ int fd = open(path, OPEN_DIR);
 	bool freed = false, down = true;
 
 	while (fd >= 0 && down && !freed) {
@@ -212,8 +211,7 @@ static void remove_round(struct removal *rm)
 	empty_directory(rm, rm->top_fd, rm->stage);
 	for (; rm->next < rm->end; rm->next++) {
 		char number[24];
-		_cleanup_close_
-		int fd = -1;
+		_cleanup_close_ int fd = -1;
 
 		removal_number(number, rm->next);
 		fd = openat(rm->stage_fd, number, OPEN_DIR);
@@ -259,10 +257,8 @@ static bool is_mount_root(int fd)
 
 int tree_remove(const char *path)
 {
-	_cleanup_close_
-	int top_fd = -1;
-	_cleanup_close_
-	int stage_fd = -1;
+	_cleanup_close_ int top_fd = -1;
+	_cleanup_close_ int stage_fd = -1;
 	struct removal rm = { .stage_fd = -1 };
 	int r;
 

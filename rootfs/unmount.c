@@ -23,22 +23,22 @@
 /* A mount takes some 100 bytes of the table; a machine has a few dozen, and the search
  * for parents is quadratic. */
 #define MOUNTINFO_BYTES (8u << 20)
-#define MOUNTS_MAX	16384u
-#define EXIT_CODE_MAX	100
+#define MOUNTS_MAX      16384u
+#define EXIT_CODE_MAX   100
 
 /* Nothing of these reaches a device or a server: their end is the kernel's. */
 static const char *const pseudo_types[] = {
-	"autofs",     "binfmt_misc", "bpf",	  "cgroup",   "cgroup2", "configfs",
-	"debugfs",    "devpts",	     "devtmpfs",  "efivarfs", "fusectl", "hugetlbfs",
-	"mqueue",     "nsfs",	     "proc",	  "pstore",   "ramfs",	 "rootfs",
-	"rpc_pipefs", "securityfs",  "selinuxfs", "sysfs",    "tmpfs",	 "tracefs",
+	"autofs",     "binfmt_misc", "bpf",       "cgroup",   "cgroup2", "configfs",
+	"debugfs",    "devpts",      "devtmpfs",  "efivarfs", "fusectl", "hugetlbfs",
+	"mqueue",     "nsfs",        "proc",      "pstore",   "ramfs",   "rootfs",
+	"rpc_pipefs", "securityfs",  "selinuxfs", "sysfs",    "tmpfs",   "tracefs",
 };
 
 struct mount_entry {
 	unsigned long id, parent;
 	char *point, *type; /* in the text of the table */
-	bool read_only;	    /* the super block is */
-	bool pinned;	    /* a mount with data lies below: goes with it */
+	bool read_only;     /* the super block is */
+	bool pinned;        /* a mount with data lies below: goes with it */
 	bool pseudo, gone;
 };
 
@@ -112,10 +112,8 @@ static bool parse_line(char *line, struct mount_entry *ret)
 
 static int table_read_text(char **ret)
 {
-	_cleanup_close_
-	int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	_cleanup_free_
-	char *text = NULL;
+	_cleanup_close_ int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	_cleanup_free_ char *text = NULL;
 	size_t len = 0, size = 0;
 
 	if (fd < 0)

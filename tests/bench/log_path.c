@@ -24,8 +24,8 @@
 #include "pod/log_split.h"
 #include "pod/member_log.h"
 
-#define ROUNDS	  5
-#define BURST	  65536
+#define ROUNDS    5
+#define BURST     65536
 #define CAT_BYTES 131072 /* what coreutils' cat reads at once */
 
 static char dir[256];

@@ -54,8 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	step = 1 + (size_t)data[0] * 256 + data[1];
 	for (size_t i = 2; i < size; i++) {
-		size_t n = data[i] < RUN_FIRST ? 1
-					       : (data[i] - RUN_FIRST + 1U) * RUN_STEP;
+		size_t n = data[i] < RUN_FIRST ? 1 :
+						 (data[i] - RUN_FIRST + 1U) * RUN_STEP;
 
 		n = MIN(n, sizeof(stream) - len);
 		memset(stream + len, data[i], n);

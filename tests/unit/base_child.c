@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "base/time.h"
 
-#define LONG_NS	    (20 * NSEC_PER_SEC)
+#define LONG_NS     (20 * NSEC_PER_SEC)
 #define DEADLINE_MS 20000
 
 static int ctl_countdown; /* the n-th epoll_ctl() from now fails with ENOMEM */

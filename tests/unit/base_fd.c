@@ -44,8 +44,8 @@ static int teardown(void **state)
 
 static void put_file(const char *data, size_t len)
 {
-	_cleanup_close_
-	int fd = openat(dir_fd, "file", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	_cleanup_close_ int fd = openat(dir_fd, "file", O_WRONLY | O_CREAT | O_TRUNC,
+					0600);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, data, len), len);

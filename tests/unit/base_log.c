@@ -25,7 +25,7 @@
 #include "base/time.h"
 
 #define CONSOLE_BYTES 4096
-#define LINES	      2000
+#define LINES         2000
 
 /* Stands for a serial line: tells of the call, or never ends. It runs in a child. */
 static int drained_fd;
@@ -186,8 +186,8 @@ static void terminal_cannot_be_steered(void **state)
 		  "??2J" }, /* U+009B is a control sequence introducer */
 		{ "\xc2\xa0", "\xc2\xa0" },
 		{ "\xc0\x8a \xe0\x80\x8a \xf0\x80\x80\x8a",
-		  "?? ??? ????" },		/* overlong */
-		{ "\xed\xa0\x80", "???" },	/* surrogate */
+		  "?? ??? ????" },              /* overlong */
+		{ "\xed\xa0\x80", "???" },      /* surrogate */
 		{ "\xf4\x90\x80\x80", "????" }, /* above U+10FFFF */
 		{ "\x80\xff\xfe", "???" },
 		{ "cut \xe2\x82", "cut ??" },

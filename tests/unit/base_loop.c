@@ -389,8 +389,7 @@ static void refused_source_stays_out(void **state)
 {
 	struct loop *loop = *state;
 	struct loop_src src = { 0 };
-	_cleanup_close_
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct probe p;
 
 	loop_src_remove(&src);

@@ -303,8 +303,7 @@ static int make_cgroup(char *path, size_t size)
 static void child_starts_inside_the_cgroup(void **state)
 {
 	char path[128], text[4096];
-	_cleanup_close_
-	int cgroup_fd = make_cgroup(path, sizeof(path));
+	_cleanup_close_ int cgroup_fd = make_cgroup(path, sizeof(path));
 	struct proc_exit e;
 	int pidfd;
 

@@ -68,12 +68,12 @@ static void test_text(void **state)
 static void test_env_order(void **state)
 {
 	struct spec_env env[] = {
-		{ "FORWARD", "$(A)" }, { "A", "1" },	    { "B", "$(A)2" },
+		{ "FORWARD", "$(A)" }, { "A", "1" },        { "B", "$(A)2" },
 		{ "A", "$(A)+" },      { "C", "$(A)$(B)" }, { "EMPTY", "" },
 	};
 	struct container_spec spec = { .env = env, .n_env = ARRAY_SIZE(env) };
 	static const struct expand_var expected[] = {
-		{ "FORWARD", "$(A)" }, { "B", "12" },	{ "A", "1+" },
+		{ "FORWARD", "$(A)" }, { "B", "12" },   { "A", "1+" },
 		{ "C", "1+12" },       { "EMPTY", "" },
 	};
 	struct expand_var *ret;

@@ -17,12 +17,12 @@
 #include "config/diag.h"
 #include "config/pod_spec.h"
 
-#define HEAD	  "{'apiVersion':'v1','kind':'Pod',"
-#define META	  "'metadata':{'name':'p'},"
-#define CON	  "{'name':'c','image':'i'}"
-#define CONS	  "'containers':[" CON "]"
-#define S(x)	  HEAD META "'spec':{" x "," CONS "}}"
-#define C(x)	  HEAD META "'spec':{'containers':[{'name':'c','image':'i'," x "}]}}"
+#define HEAD      "{'apiVersion':'v1','kind':'Pod',"
+#define META      "'metadata':{'name':'p'},"
+#define CON       "{'name':'c','image':'i'}"
+#define CONS      "'containers':[" CON "]"
+#define S(x)      HEAD META "'spec':{" x "," CONS "}}"
+#define C(x)      HEAD META "'spec':{'containers':[{'name':'c','image':'i'," x "}]}}"
 
 #define BIG_BYTES (POD_SPEC_FILE_BYTES + 4096)
 

@@ -21,19 +21,19 @@ static void test_parse(void **state)
 		const char *name;
 		int sig;
 	} rows[] = {
-		{ "SIGTERM", SIGTERM },	  { "TERM", SIGTERM },	 { "sigterm", SIGTERM },
-		{ "Term", SIGTERM },	  { "15", SIGTERM },	 { "1", SIGHUP },
-		{ "SIGRTMIN", 34 },	  { "RTMIN+3", 37 },	 { "SIGRTMIN+0", 34 },
-		{ "sigrtmin+15", 49 },	  { "SIGRTMAX", 64 },	 { "SIGRTMAX-14", 50 },
-		{ "SIGRTMIN+30", 64 },	  { "SIGRTMAX-30", 34 }, { "64", 64 },
-		{ "SIGCLD", SIGCHLD },	  { "IOT", SIGABRT },	 { "POLL", SIGIO },
+		{ "SIGTERM", SIGTERM },   { "TERM", SIGTERM },   { "sigterm", SIGTERM },
+		{ "Term", SIGTERM },      { "15", SIGTERM },     { "1", SIGHUP },
+		{ "SIGRTMIN", 34 },       { "RTMIN+3", 37 },     { "SIGRTMIN+0", 34 },
+		{ "sigrtmin+15", 49 },    { "SIGRTMAX", 64 },    { "SIGRTMAX-14", 50 },
+		{ "SIGRTMIN+30", 64 },    { "SIGRTMAX-30", 34 }, { "64", 64 },
+		{ "SIGCLD", SIGCHLD },    { "IOT", SIGABRT },    { "POLL", SIGIO },
 		{ "SIGWINCH", SIGWINCH },
 	};
 	static const char *const bad[] = {
-		"",	    "0",	"65",	   "-1",	  "+9",
-		"9 ",	    "999",	"SIG",	   "SIGSIGTERM",  "SIGFOO",
-		"SIGTERM ", "SIG15",	"RTMIN+",  "SIGRTMIN+31", "SIGRTMAX-31",
-		"RTMIN-1",  "RTMIN+-1", "RTMAX+1", "RTMIN+1x",	  "99999999999",
+		"",         "0",        "65",      "-1",          "+9",
+		"9 ",       "999",      "SIG",     "SIGSIGTERM",  "SIGFOO",
+		"SIGTERM ", "SIG15",    "RTMIN+",  "SIGRTMIN+31", "SIGRTMAX-31",
+		"RTMIN-1",  "RTMIN+-1", "RTMAX+1", "RTMIN+1x",    "99999999999",
 		"0x9",
 	};
 	size_t i;

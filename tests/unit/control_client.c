@@ -36,8 +36,9 @@ static void test_ten_thousand_requests_at_once(void **state)
 	for (size_t i = 0; i < want; i += sizeof(request) - 1)
 		memcpy(all + i, request, sizeof(request) - 1);
 	while (answers < 10000) {
-		ssize_t n = sent < want ? send(fd, all + sent, want - sent, MSG_NOSIGNAL)
-					: 0;
+		ssize_t n = sent < want ?
+				    send(fd, all + sent, want - sent, MSG_NOSIGNAL) :
+				    0;
 
 		if (n > 0)
 			sent += (size_t)n;
@@ -177,8 +178,8 @@ static void test_random_bytes_harm_nobody(void **state)
 	for (int round = 0; round < 200; round++) {
 		for (size_t i = 0; i < sizeof(junk); i++) {
 			x = x * 1664525 + 1013904223;
-			junk[i] = (x >> 24) % 3 ? "{}[]\",:\\\n"[(x >> 16) % 9]
-						: (char)(x >> 16);
+			junk[i] = (x >> 24) % 3 ? "{}[]\",:\\\n"[(x >> 16) % 9] :
+						  (char)(x >> 16);
 		}
 		(void)!send(fd, junk, sizeof(junk), MSG_NOSIGNAL);
 		fake_turns(f, 5);

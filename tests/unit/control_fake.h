@@ -183,7 +183,7 @@ int member_log_json(struct pod *pod, const char *member, size_t max_lines,
 const char *pod_event_name(enum pod_event event)
 {
 	static const char *const names[POD_EVENT_MAX] = {
-		"POD_CHANGED",	 "POD_DELETED",	   "MEMBER_STARTED", "MEMBER_FAILED",
+		"POD_CHANGED",   "POD_DELETED",    "MEMBER_STARTED", "MEMBER_FAILED",
 		"MEMBER_EXITED", "MEMBER_BACKOFF", "MEMBER_STUCK",
 	};
 
@@ -194,7 +194,7 @@ const char *pod_event_name(enum pod_event event)
  */
 
 #define FAKE_DEADLINE_MS 60000
-#define FAKE_LINE_BYTES	 (4u << 20)
+#define FAKE_LINE_BYTES  (4u << 20)
 
 struct fake {
 	char dir[32], path[64];

@@ -192,7 +192,7 @@ struct request_row {
 	const char *text;
 	int result;
 	const char *desc; /* part of the sentence */
-	const char *id;	  /* NULL = none echoed */
+	const char *id;   /* NULL = none echoed */
 };
 
 static const struct request_row requests[] = {
@@ -280,8 +280,8 @@ static void test_strings(void **state)
 		  "\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\"" },
 		{ "a\xFFz", "\"a" BAD "z\"" },
 		{ "\xC3", "\"" BAD "\"" },
-		{ "\xC0\xAF", "\"" BAD BAD "\"" },		   /* overlong */
-		{ "\xED\xA0\x80", "\"" BAD BAD BAD "\"" },	   /* surrogate */
+		{ "\xC0\xAF", "\"" BAD BAD "\"" },                 /* overlong */
+		{ "\xED\xA0\x80", "\"" BAD BAD BAD "\"" },         /* surrogate */
 		{ "\xF4\x90\x80\x80", "\"" BAD BAD BAD BAD "\"" }, /* past U+10FFFF */
 	};
 

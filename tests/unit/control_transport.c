@@ -202,7 +202,7 @@ static void test_vsock_peers(void **state)
 		{ VMADDR_CID_LOCAL, 1023, 3, false, false }, /* a member could */
 		{ VMADDR_CID_LOCAL, 1023, 3, true, true },
 		{ VMADDR_CID_LOCAL, 1024, 3, true, false }, /* anybody could */
-		{ 3, 1000, 3, false, false },		    /* ourselves by our own CID */
+		{ 3, 1000, 3, false, false },               /* ourselves by our own CID */
 		{ 3, 1000, 3, true, true },
 		{ 4, 1000, 3, true, false }, /* another machine */
 		{ VMADDR_CID_HOST, 5000, VMADDR_CID_HOST, false,

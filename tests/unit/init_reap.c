@@ -22,8 +22,8 @@
 #include "init/reap.h"
 #include "init/signals.h"
 
-#define ORPHANS	 1000
-#define KNOWN	 50
+#define ORPHANS  1000
+#define KNOWN    50
 #define LIMIT_NS (30 * NSEC_PER_SEC)
 
 struct owner {

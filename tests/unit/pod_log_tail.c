@@ -90,7 +90,7 @@ static void test_long(void **state)
 	log_tail_append(&tail, 1, 0, LOG_STDOUT, false, text, sizeof(text));
 	s = read_all(&tail, SIZE_MAX);
 	assert_int_equal(s.bytes, sizeof(text)); /* in parts, nothing cut */
-	assert_false(s.partial);		 /* the last one ends the line */
+	assert_false(s.partial);                 /* the last one ends the line */
 	log_tail_free(&tail);
 
 	/* The smallest ring still takes it, the newest part last. */

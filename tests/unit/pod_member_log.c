@@ -160,8 +160,7 @@ static char *file_text(const char *member, uint32_t attempt)
 
 static void assert_file(const char *member, uint32_t attempt, const char *expect)
 {
-	_cleanup_free_
-	char *text = file_text(member, attempt);
+	_cleanup_free_ char *text = file_text(member, attempt);
 
 	assert_string_equal(text, expect);
 }
@@ -204,8 +203,7 @@ static void test_everywhere(void **state)
 	member_log_drain(log);
 	assert_true(grown > 0);
 	/* Streams are read in turn, and the unfinished line comes last. */
-	_cleanup_free_
-	char *text = file_text("main", 4);
+	_cleanup_free_ char *text = file_text("main", 4);
 	assert_non_null(strstr(text, "stderr F oops\n"));
 	assert_non_null(strstr(text, "stdout F hello\nstdout F world\n"));
 	assert_non_null(strstr(text, "stdout P no end\n"));
@@ -322,8 +320,7 @@ static void test_last_words(void **state)
 	assert_int_equal(stats.lines, 1023);
 	member_log_tail(log, 1, tail_join, joined);
 	assert_string_equal(joined, "0 out P the last words\n");
-	_cleanup_free_
-	char *text = file_text("main", 0);
+	_cleanup_free_ char *text = file_text("main", 0);
 	assert_non_null(strstr(text, "1022\nstdout P the last words\n"));
 	member_log_free(log);
 }

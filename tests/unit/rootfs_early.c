@@ -288,8 +288,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		CASE(mounts_in_namespaces),	 CASE(members_can_pivot),
-		CASE(chroot_becomes_a_mount),	 CASE(mandatory_mount_fails),
+		CASE(mounts_in_namespaces),      CASE(members_can_pivot),
+		CASE(chroot_becomes_a_mount),    CASE(mandatory_mount_fails),
 		CASE(settings_and_their_faults),
 	};
 

@@ -221,10 +221,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		CASE(aliases_sorted_and_once),	  CASE(devices_behind_a_bus_are_found),
+		CASE(aliases_sorted_and_once),    CASE(devices_behind_a_bus_are_found),
 		CASE(many_aliases_go_in_batches), CASE(deep_and_long_are_bounded),
-		CASE(named_modules_one_by_one),	  CASE(named_before_coldplug),
-		CASE(no_modprobe_is_said_once),	  CASE(no_modules_for_the_kernel),
+		CASE(named_modules_one_by_one),   CASE(named_before_coldplug),
+		CASE(no_modprobe_is_said_once),   CASE(no_modules_for_the_kernel),
 		CASE(modprobe_that_cannot_run),
 	};
 

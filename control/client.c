@@ -217,6 +217,8 @@ static int read_some(struct client *cl, size_t *ret_len)
 		return errno == EAGAIN ? 0 : -errno;
 	if (n == 0)
 		cl->eof = true;
+	else
+		cl->spoke = true;
 	buf_commit(&cl->rest, (size_t)n);
 	*ret_len = (size_t)n;
 	return 0;
@@ -309,10 +311,13 @@ static bool is_over(const struct client *cl, uint32_t events)
 	return cl->out.len == 0 && !cl->topics;
 }
 
-bool client_settled(const struct client *cl)
+bool client_settled(struct client *cl)
 {
 	bool empty = cl->out.len == 0 && !subscription_behind(cl);
 
+	if (!cl->spoke && cl->control->greeting_ns > loop_now(cl->control->loop) &&
+	    cl->ops->peer_present && cl->ops->peer_present(cl))
+		return false;
 	return empty && (cl->kind != CLIENT_VSOCK || cl->eof || cl->fd < 0);
 }
 
@@ -381,7 +386,7 @@ void client_reset(struct client *cl)
 	buf_consume(&cl->rest, cl->rest.len);
 	buf_consume(&cl->out, cl->out.len);
 	subscription_stop(cl);
-	cl->eof = cl->broken = false;
+	cl->eof = cl->broken = cl->spoke = false;
 }
 
 void client_release(struct client *cl)

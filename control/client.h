@@ -44,6 +44,8 @@ struct client_ops {
 	int (*arm)(struct client *cl, uint32_t events);
 	/* The peer is gone or was dropped; a socket is closed, a port starts afresh. */
 	void (*hangup)(struct client *cl);
+	/* Somebody holds the other end open; NULL: not known. */
+	bool (*peer_present)(struct client *cl);
 };
 
 struct client {
@@ -61,6 +63,7 @@ struct client {
 	struct buf rest; /* read, but not looked at yet */
 	struct buf out;
 	bool eof;    /* the peer says no more */
+	bool spoke;  /* it has sent something since it came */
 	bool broken; /* memory ended in the middle of its output */
 
 	unsigned int topics; /* enum client_topic, 0 = no subscription */
@@ -90,8 +93,9 @@ void client_answer(struct client *cl, const struct request *r, struct json_objec
 void client_error(struct client *cl, const struct request *r, const char *class,
 		  const char *desc, struct json_object *data);
 
-/* Nothing is queued and nothing is owed from the journals. */
-bool client_settled(const struct client *cl);
+/* Nothing is queued and nothing is owed from the journals; and a port's peer that is
+ * there has said something: its first words may be on their way. */
+bool client_settled(struct client *cl);
 
 /* subscription.c */
 /* To the record since; the journal tells the loss when it is gone already. */

@@ -11,11 +11,17 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "control/client.h"
 #include "control/state.h"
 #include "control/transport.h"
 
 static void on_drained(struct loop_timer *timer);
+static void on_greeting_over(struct loop_timer *timer);
+
+/* A virtual machine may be over before what the host wrote at its start has come through
+ * the device: milliseconds, more where the machine is emulated. */
+#define GREETING_NS (500 * NSEC_PER_MSEC)
 
 int control_init(struct control **ret, struct loop *loop, struct pods *pods,
 		 const struct machine *machine, const struct control_hooks *hooks,
@@ -34,6 +40,7 @@ int control_init(struct control **ret, struct loop *loop, struct pods *pods,
 	c->unix_listener.fd = c->vsock_listener.fd = -1;
 	c->unix_listener.control = c->vsock_listener.control = c;
 	c->drain_timer.fn = on_drained;
+	c->greeting_timer.fn = on_greeting_over;
 	list_init(&c->clients);
 	list_init(&c->subscribers);
 	list_init(&c->ports);
@@ -53,6 +60,7 @@ void control_free(struct control *c)
 	if (!c)
 		return;
 	loop_timer_cancel(&c->drain_timer);
+	loop_timer_cancel(&c->greeting_timer);
 	listener_stop(&c->unix_listener);
 	listener_stop(&c->vsock_listener);
 	transport_ports_close(c);
@@ -130,6 +138,11 @@ void control_client_settled(struct control *c)
 		drain_until(c, loop_now(c->loop));
 }
 
+static void on_greeting_over(struct loop_timer *timer)
+{
+	control_client_settled(container_of(timer, struct control, greeting_timer));
+}
+
 void control_drain(struct control *c, int64_t deadline_ns, void (*done)(void *arg),
 		   void *arg)
 {
@@ -137,6 +150,10 @@ void control_drain(struct control *c, int64_t deadline_ns, void (*done)(void *ar
 	c->drain_done = done;
 	c->drain_arg = arg;
 	drain_until(c, deadline_ns);
+	c->greeting_ns = time_add(loop_now(c->loop), GREETING_NS);
+	(void)loop_timer_set(c->loop,
+			     &c->greeting_timer, /* the deadline is there as well */
+			     c->greeting_ns);
 	list_for_each_safe(it, &c->clients) {
 		struct client *cl = list_entry(it, struct client, link);
 

@@ -42,7 +42,8 @@ struct control {
 	struct list ports; /* struct port.link */
 	int reserve_fd;    /* given up to accept and refuse when descriptors run out */
 
-	struct loop_timer drain_timer;
+	struct loop_timer drain_timer, greeting_timer;
+	int64_t greeting_ns; /* until then a port's silent peer is waited for */
 	bool draining;
 	void (*drain_done)(void *arg);
 	void *drain_arg;

@@ -17,6 +17,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -86,9 +87,19 @@ static void port_hangup(struct client *cl)
 	port_schedule_reopen(p);
 }
 
+/* A virtio port hangs up while nobody is at the host's end; a serial line cannot know. */
+static bool port_peer_present(struct client *cl)
+{
+	const struct port *p = container_of(cl, struct port, client);
+	struct pollfd poll_fd = { .fd = cl->fd };
+
+	return !p->tty && cl->fd >= 0 && poll(&poll_fd, 1, 0) == 0;
+}
+
 static const struct client_ops port_ops = {
 	.arm = port_arm,
 	.hangup = port_hangup,
+	.peer_present = port_peer_present,
 };
 
 static void on_reopen(struct loop_timer *timer)

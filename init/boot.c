@@ -254,7 +254,9 @@ int boot_loop(struct boot *b, struct err *e)
 
 static void pods_maybe_done(struct boot *b)
 {
-	if (b->loading || !pods_all_done(&b->pods) || b->shutdown.state != SHUTDOWN_IDLE)
+	/* Not before the ports are open: a host wants to see what a short pod said. */
+	if (b->loading || !b->ports_open || !pods_all_done(&b->pods) ||
+	    b->shutdown.state != SHUTDOWN_IDLE)
 		return;
 	if (b->machine.on_pods_done == END_STAY)
 		log_info("all pods have ended, staying up");
@@ -317,7 +319,9 @@ static void on_coldplug(void *arg)
 	if (b->shutdown.state > SHUTDOWN_KILL)
 		return; /* it was killed with all the rest */
 	control_open_ports(b->control);
+	b->ports_open = true;
 	(void)power_open(&b->power, b->loop, "/dev/input", on_power_key, b);
+	pods_maybe_done(b);
 }
 
 /* ---- the end ---------------------------------------------------------------------- */

@@ -33,6 +33,7 @@ struct boot {
 	struct cmdline cmdline;
 	struct machine machine;
 	bool machine_refused; /* its file is in error: no pod is started */
+	bool ports_open;      /* coldplug is over, the channel's ports were looked for */
 	bool loading;         /* manifests are still to come: no pod is the last one */
 	struct loop *loop;
 	struct pods pods;

@@ -128,7 +128,8 @@ void member_publish(struct member *m, enum pod_event event)
 		text_add_string(&t, "message", m->start_error.text);
 		break;
 	case POD_EVENT_MEMBER_BACKOFF:
-		text_add(&t, ",\"restartCount\":%u", m->restarts);
+		text_add(&t, ",\"delayMs\":%lld,\"restartCount\":%u",
+			 (long long)(m->backoff_ns / NSEC_PER_MSEC), m->restarts);
 		text_add_string(&t, "message", m->wait_message);
 		break;
 	case POD_EVENT_MEMBER_STUCK:

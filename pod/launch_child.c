@@ -62,12 +62,21 @@ static int join_namespaces(const struct launch_child *c, struct step *s)
 /* While /proc is still the machine's. */
 static int leave_privileges_of_pid1(struct step *s)
 {
-	struct rlimit nofile = { NOFILE_SOFT, NOFILE_HARD };
 	int r = fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj",
 				 OOM_SCORE_BEST_EFFORT);
 
 	if (r < 0)
 		return step_fail(s, STAGE_NAMESPACE, -r, "write", "oom_score_adj");
+	(void)umask(0022);
+	return 0;
+}
+
+/* After the last open(): what PID 1 has open is our own until exec, and with a few
+ * hundred members that is more than the new limit. Before the capabilities go. */
+static int limit_files(struct step *s)
+{
+	struct rlimit nofile = { NOFILE_SOFT, NOFILE_HARD };
+
 	if (setrlimit(RLIMIT_NOFILE, &nofile) < 0) {
 		/* Without CAP_SYS_RESOURCE (user namespace) the hard limit cannot grow.
 		 */
@@ -77,21 +86,41 @@ static int leave_privileges_of_pid1(struct step *s)
 		if (setrlimit(RLIMIT_NOFILE, &nofile) < 0)
 			return step_fail(s, STAGE_NAMESPACE, errno, "setrlimit", NULL);
 	}
-	(void)umask(0022);
+	return 0;
+}
+
+/* A program that is not root opens /dev/stdout again (nginx does): the pipe must be its
+ * own, as runc has it. An id that the user namespace does not map (EINVAL) can own
+ * nothing. */
+static int own_stdio(const struct launch_child *c, struct step *s)
+{
+	const int fds[] = { c->stdin_fd, c->ends.out, c->ends.err, c->ends.tty };
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0 && fchown(fds[i], c->plan->user.uid, (gid_t)-1) < 0 &&
+		    errno != EINVAL)
+			return step_fail(s, STAGE_STDIO, errno, "chown", "stdio");
 	return 0;
 }
 
 static int set_stdio(const struct launch_child *c, struct step *s)
 {
 	int in = c->stdin_fd, out = c->ends.out, err = c->ends.err;
+	int r = own_stdio(c, s);
 
+	if (r < 0)
+		return r;
 	if (setsid() < 0 && errno != EPERM)
 		return step_fail(s, STAGE_STDIO, errno, "setsid", NULL);
 	if (c->ends.tty >= 0) {
-		in = out = err = c->ends.tty;
 		if (ioctl(c->ends.tty, TIOCSCTTY, 0) < 0)
 			return step_fail(s, STAGE_STDIO, errno, "take",
 					 "controlling tty");
+		/* By the name it has in here, so that ttyname(3) finds it. */
+		in = open("/dev/console", O_RDWR | O_NOCTTY | O_CLOEXEC);
+		if (in < 0)
+			return step_fail(s, STAGE_STDIO, errno, "open", "/dev/console");
+		out = err = in;
 	} else if (in < 0) {
 		/* The member's own /dev/null, so that no descriptor leads out. */
 		in = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -166,7 +195,7 @@ _Noreturn void launch_child_main(const struct launch_child *c)
 	proc_reset_signals();
 	if (join_namespaces(c, &s) == 0 && leave_privileges_of_pid1(&s) == 0 &&
 	    member_root_enter(&c->plan->root, &s) == 0 && set_stdio(c, &s) == 0 &&
-	    become_user(c->plan, &s) == 0)
+	    limit_files(&s) == 0 && become_user(c->plan, &s) == 0)
 		(void)run_program(c, &s);
 	if (s.stage == STAGE_EXEC)
 		code = s.code == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXEC;

@@ -6,11 +6,15 @@
  * people ask. pod_advance() looks at the whole pod and makes the next step, so it does
  * not matter which event came first or came twice.
  */
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "config/machine.h"
+#include "pod/log_file.h"
 #include "pod/pod.h"
 #include "rootfs/tree.h"
 
@@ -58,27 +62,46 @@ static void cleanup_done(struct child *child)
 	struct pod *pod = container_of(child, struct pod, cleanup);
 
 	if (!child_ok(child))
-		log_warn("pod %s/%s: volumes not removed: %s", pod->namespace, pod->name,
+		log_warn("pod %s/%s: %s not removed: %s", pod->namespace, pod->name,
+			 (const char *)child->arg,
 			 child->timed_out ? "timed out" : child->output);
 	pod_advance(pod);
 }
 
-static void start_cleanup(struct pod *pod)
+/* In a child: a tree may be large, its disk slow. */
+static void start_cleanup(struct pod *pod, char *path)
 {
 	int r;
 
-	if (!pod->spec->n_volumes)
-		return;
-	pod->cleanup.name = "remove volumes";
+	pod->cleanup.name = "remove";
 	pod->cleanup.run = tree_remove_run;
-	pod->cleanup.arg = pod->run_dir;
+	pod->cleanup.arg = path;
 	pod->cleanup.timeout_ns = CLEANUP_TIMEOUT_NS;
 	pod->cleanup.keep_fd = -1;
 	pod->cleanup.done = cleanup_done;
 	r = child_start(pod->pods->loop, &pod->cleanup);
 	if (r < 0)
-		log_warn("pod %s/%s: volumes not removed: %s", pod->namespace, pod->name,
+		log_warn("pod %s/%s: %s not removed: %s", pod->namespace, pod->name, path,
 			 strerror(-r));
+}
+
+/* The record goes, and with it the logs, as the kubelet does it. */
+static void advance_deletion(struct pod *pod)
+{
+	if (child_running(&pod->cleanup))
+		return;
+	if (pod->spec && !pod->log_dir) {
+		char name[NAME_MAX + 1];
+
+		log_file_pod_dir(name, pod->namespace, pod->name, pod->uid);
+		if (asprintf(&pod->log_dir, "%s/%s", pod->pods->machine->log_dir, name) <
+		    0)
+			pod->log_dir = NULL; /* without memory the logs stay */
+		else
+			start_cleanup(pod, pod->log_dir);
+	}
+	if (!child_running(&pod->cleanup))
+		pods_forget(pod->pods, pod);
 }
 
 static void finish(struct pod *pod)
@@ -95,8 +118,32 @@ static void finish(struct pod *pod)
 			 strerror(-r));
 	pod->state = POD_ENDED;
 	pod_update_status(pod);
-	start_cleanup(pod);
+	if (pod->spec->n_volumes)
+		start_cleanup(pod, pod->run_dir);
 	pods_pod_ended(pods, pod);
+}
+
+static void stop(struct pod *pod, int64_t grace_ms)
+{
+	int64_t grace_ns, deadline_ns;
+
+	if (pod->state == POD_ENDED || pod->state == POD_REFUSED)
+		return;
+	grace_ms = grace_ms < 0 ? pod->spec->grace_seconds * 1000 : grace_ms;
+	grace_ns = grace_ms > TIME_NEVER / NSEC_PER_MSEC ? TIME_NEVER :
+							   grace_ms * NSEC_PER_MSEC;
+	deadline_ns = time_add(loop_now(pod->pods->loop), grace_ns);
+	pod->state = POD_STOPPING;
+	loop_timer_cancel(&pod->sandbox.retry);
+	child_cancel(&pod->sandbox.child);
+	/* All members in parallel: the time is the longest grace, not the sum. */
+	for (size_t i = 0; i < pod->n_members; i++)
+		member_stop(&pod->members[i], deadline_ns);
+	/* The last member's end may have finished the pod inside the loop above. */
+	if (pod->state == POD_STOPPING) {
+		pod_update_status(pod);
+		pod_advance(pod);
+	}
 }
 
 /* Starts the first initContainer that has not succeeded. true = all have. */
@@ -111,7 +158,7 @@ static bool advance_init(struct pod *pod)
 			member_feed(m, MEMBER_EV_START);
 		else if (m->state == MEMBER_ENDED)
 			/* Failed, and the policy is Never: the pod has failed. */
-			pod_stop(pod, 0);
+			stop(pod, 0);
 		return false;
 	}
 	return true;
@@ -159,8 +206,8 @@ void pod_advance(struct pod *pod)
 		return;
 	case POD_ENDED:
 	case POD_REFUSED:
-		if (pod->delete_wanted && !child_running(&pod->cleanup))
-			pods_forget(pod->pods, pod);
+		if (pod->delete_wanted)
+			advance_deletion(pod);
 		return;
 	case POD_STATE_MAX:
 		return;
@@ -169,25 +216,9 @@ void pod_advance(struct pod *pod)
 
 void pod_stop(struct pod *pod, int64_t grace_ms)
 {
-	int64_t grace_ns, deadline_ns;
-
-	if (pod->state == POD_ENDED || pod->state == POD_REFUSED)
-		return;
-	grace_ms = grace_ms < 0 ? pod->spec->grace_seconds * 1000 : grace_ms;
-	grace_ns = grace_ms > TIME_NEVER / NSEC_PER_MSEC ? TIME_NEVER :
-							   grace_ms * NSEC_PER_MSEC;
-	deadline_ns = time_add(loop_now(pod->pods->loop), grace_ns);
-	pod->state = POD_STOPPING;
-	loop_timer_cancel(&pod->sandbox.retry);
-	child_cancel(&pod->sandbox.child);
-	/* All members in parallel: the time is the longest grace, not the sum. */
-	for (size_t i = 0; i < pod->n_members; i++)
-		member_stop(&pod->members[i], deadline_ns);
-	/* The last member's end may have finished the pod inside the loop above. */
-	if (pod->state == POD_STOPPING) {
-		pod_update_status(pod);
-		pod_advance(pod);
-	}
+	if (pod->state != POD_ENDED)
+		pod->stop_requested = true;
+	stop(pod, grace_ms);
 }
 
 void pod_delete(struct pod *pod, int64_t grace_ms)

@@ -397,6 +397,7 @@ static void do_finish(struct member *m)
 		member_feed(m, MEMBER_EV_DEADLINE);
 		return;
 	}
+	m->backoff_ns = delay_ns;
 	member_publish(m, POD_EVENT_MEMBER_BACKOFF);
 	arm(m, time_add(now_ns(m), delay_ns));
 	pod_update_status(m->pod);

@@ -61,6 +61,7 @@ struct member {
 	const char *wait_reason;       /* static; state waiting */
 	char wait_message[256];
 	int64_t stop_deadline_ns; /* TIME_NEVER = no stop asked for */
+	int64_t backoff_ns;       /* length of the back-off it is in */
 	int64_t kill_wait_ns;     /* how long to wait for a kill before asking again */
 	int64_t first_exec_ns;    /* CLOCK_BOOTTIME, 0 = never */
 	uint64_t oom_base;        /* oom_kill of the group when the attempt began */
@@ -122,7 +123,8 @@ struct pod {
 	bool stop_requested; /* by a person, not by its own end */
 	struct condition conditions[CONDITION_MAX];
 	struct sandbox sandbox;
-	struct child cleanup; /* removes run_dir */
+	struct child cleanup; /* removes run_dir at the end, the logs at the deletion */
+	char *log_dir;        /* NULL until the deletion; owned */
 	char run_dir[64];     /* PODS_DIR/UID, with volumes/NAME below; made on demand */
 	struct loop_garbage garbage;
 	size_t n_members;

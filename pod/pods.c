@@ -84,6 +84,7 @@ static void pod_free(struct pod *pod)
 				    pod->uid); /* again: see finish() */
 	pod_spec_free(pod->spec);
 	free(pod->message);
+	free(pod->log_dir);
 	free(pod);
 }
 

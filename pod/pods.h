@@ -123,8 +123,8 @@ struct json_object *pod_json(const struct pod *pod);
  * outcome line at the end. */
 struct json_object *pods_outcome_json(const struct pods *pods);
 
-/* Boot time line: [{"stage","atMs"}...] of members' starts is in the event journal; this
- * gives the first exec of each member, boot-time ns: {"pod","member","execNs"}. */
+/* The first exec of each member for `podctl boot`: [{"namespace","pod","member",
+ * "execNs"}], CLOCK_BOOTTIME. */
 struct json_object *pods_timeline_json(const struct pods *pods);
 
 /* The last lines of a member, attempt < 0 = all held in memory.

@@ -267,3 +267,17 @@ class Logs(Isolation):
             guest.command("podinit-info", timeout=2)
         guest.command("pod-stop", name="p", graceSeconds=0)
         guest.wait_phase("p", "Failed", timeout=10)
+
+    def test_a_user_may_open_its_own_stdout_again(self):
+        self.assertEqual(self.output("echo again >/dev/stdout; echo err >/dev/stderr",
+                                     securityContext={"runAsUser": 1001}),
+                         ["again", "err"])
+
+    def test_deletion_takes_the_logs_along(self):
+        guest = self.start([pod("p", container("main", "echo bye"))], machine=STAY)
+        guest.wait_phase("p", "Succeeded")
+        path = self.log_file()
+        self.assertTrue(path.exists())
+        guest.command("pod-delete", name="p")
+        guest.wait_event("POD_DELETED", pod="p")
+        self.assertEqual(list(path.parents[2].iterdir()), [])

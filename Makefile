@@ -343,7 +343,7 @@ ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-p
 asan: ## the unit tests under AddressSanitizer and UBSan
 	$(Q)$(MAKE) BUILD=$(BUILD)/asan SANITIZE="$(ASAN)" CFLAGS="-O1 -g" unit-programs \
 		$(BUILD)/asan/podinit $(BUILD)/asan/podctl
-	$(Q)PODVM_BUILD=$(BUILD)/asan $(PYTHON) tests/run unit
+	$(Q)ASAN=1 PODVM_BUILD=$(BUILD)/asan $(PYTHON) tests/run unit
 
 # ---- fuzzing: libFuzzer comes with clang; new inputs stay below build/ ----------------
 

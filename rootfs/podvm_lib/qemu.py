@@ -25,12 +25,14 @@ CONSOLE_LINES_KEPT = 400
 class Machine:
     """What the virtual machine is made of."""
 
-    def __init__(self, kernel, initramfs, memory=512, cpus=1, append=""):
+    def __init__(self, kernel, initramfs, memory=512, cpus=1, append="",
+                 arguments=()):
         self.kernel = kernel
         self.initramfs = initramfs
         self.memory = memory
         self.cpus = cpus
         self.append = append
+        self.arguments = list(arguments)  # more of QEMU's own
 
 
 def accelerator():
@@ -57,7 +59,7 @@ def command(machine, control, extra=None, qmp=None):
     if qmp:
         argv += ["-chardev", f"socket,id=qmp,{qmp},server=on,wait=off",
                  "-mon", "chardev=qmp,mode=control"]
-    return argv
+    return argv + machine.arguments
 
 
 def path_option(path):

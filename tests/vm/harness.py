@@ -29,14 +29,15 @@ CONSOLE_SHOWN = 60  # lines, when a test fails
 
 
 class VM(Guest):
-    """manifests: objects, or (file name, bytes) for broken ones; machine: machine.json.
+    """manifests: objects, or (file name, bytes) for broken ones; machine: machine.json;
+    serial: a second serial line, ttyS1, whose host end is serial_path.
 
     Two VMs at a time would only slow each other down, and the tests' deadlines are for
     one: a lock file keeps them apart.
     """
 
     def __init__(self, manifests=(), machine=None, images=None, files=(), memory=512,
-                 cpus=2, append=""):
+                 cpus=2, append="", serial=False):
         super().__init__()
         self.exit_status = None
         self.qmp_events = []
@@ -45,12 +46,12 @@ class VM(Guest):
         self._lock = open(BUILD / "vm.lock", "w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
-            self._start(manifests, machine, images, files, memory, cpus, append)
+            self._start(manifests, machine, images, files, memory, cpus, append, serial)
         except BaseException:
             self.close()
             raise
 
-    def _start(self, manifests, machine, images, files, memory, cpus, append):
+    def _start(self, manifests, machine, images, files, memory, cpus, append, serial):
         texts = [entry if isinstance(entry, tuple) else
                  (f"{entry['metadata']['name']}.json", json.dumps(entry).encode())
                  for entry in manifests]
@@ -61,8 +62,12 @@ class VM(Guest):
             machine, texts, [Image(name, source) for name, source in images.items()],
             files)
         initramfs.build(target, contents, guest_kernel)
+        self.serial_path = self._directory / "serial.sock"
+        arguments = [
+            "-chardev", f"socket,id=serial,path={self.serial_path},server=on,wait=off",
+            "-serial", "chardev:serial"] if serial else []
         self.qemu = qemu.Qemu(
-            qemu.Machine(guest_kernel.image, target, memory, cpus, append),
+            qemu.Machine(guest_kernel.image, target, memory, cpus, append, arguments),
             self._directory)
         self._attach_console(self.qemu.console)
         self.channel = connect(self.qemu.control_path, self._message)

@@ -88,6 +88,9 @@ void pod_publish(struct pod *pod, enum pod_event event)
 	if (event == POD_EVENT_POD_CHANGED) {
 		text_add_string(&t, "phase", pod->phase);
 		text_add_string(&t, "reason", pod->reason);
+		text_add_string(&t, "lifecycle", pod_lifecycle_name(pod));
+		text_add(&t, ",\"ready\":%s",
+			 pod->conditions[CONDITION_READY].is_true ? "true" : "false");
 	}
 	text_publish(&t, pod->pods, event);
 }

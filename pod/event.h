@@ -11,7 +11,7 @@
 #include "base/util.h"
 
 enum pod_event {
-	POD_EVENT_POD_CHANGED, /* {"namespace","pod","uid","phase","reason","message"} */
+	POD_EVENT_POD_CHANGED, /* {"uid","namespace","pod","phase","reason","lifecycle","ready"} */
 	POD_EVENT_POD_DELETED, /* {"namespace","pod","uid"} */
 	POD_EVENT_MEMBER_STARTED, /* {..,"member","attempt","pid"} */
 	POD_EVENT_MEMBER_FAILED,  /* start failed: {..,"stage","errno","message"} */

@@ -114,10 +114,12 @@ struct pod {
 	struct list node;      /* in pods.list */
 	struct pod_spec *spec; /* NULL: refused */
 	char name[254], namespace[64], uid[POD_UID_BYTES];
-	enum pod_state state, published_state;
-	const char *phase; /* "Pending", ...; kept to see changes, final once terminal */
-	const char *reason, *published_reason; /* static; NULL = none */
-	char *message;                         /* refused manifests: all errors; owned */
+	enum pod_state state;
+	const char *phase;  /* "Pending", ...; kept to see changes, final once terminal */
+	const char *reason; /* static; NULL = none */
+	const char *published_reason, *published_lifecycle; /* as last told in an event */
+	bool published_ready;
+	char *message; /* refused manifests: all errors; owned */
 	int64_t created_wall_ns;
 	bool delete_wanted;
 	bool stop_requested; /* by a person, not by its own end */

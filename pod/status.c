@@ -90,18 +90,15 @@ static bool containers_ready(const struct pod *pod)
 	return pod->state == POD_RUNNING;
 }
 
-/* true when the condition's status changed. */
-static bool set_condition(struct pod *pod, enum pod_condition which, bool is_true,
+static void set_condition(struct pod *pod, enum pod_condition which, bool is_true,
 			  const char *reason)
 {
 	struct condition *c = &pod->conditions[which];
-	bool changed = c->is_true != is_true;
 
+	if (c->is_true != is_true)
+		c->since_wall_ns = time_wall_ns();
 	c->is_true = is_true;
 	c->reason = reason;
-	if (changed)
-		c->since_wall_ns = time_wall_ns();
-	return changed;
 }
 
 static const char *not_ready_reason(const struct pod *pod)
@@ -111,40 +108,42 @@ static const char *not_ready_reason(const struct pod *pod)
 	return "ContainersNotReady";
 }
 
-static bool update_conditions(struct pod *pod)
+static void update_conditions(struct pod *pod)
 {
 	bool ready = containers_ready(pod), initialized;
 	const char *reason = ready ? NULL : not_ready_reason(pod);
-	bool changed;
 
 	/* Once a container was started the pod stays initialized. */
 	initialized = pod->conditions[CONDITION_INITIALIZED].is_true || init_done(pod);
-	(void)set_condition(pod, CONDITION_SCHEDULED, true, NULL);
-	changed = set_condition(pod, CONDITION_SANDBOX, sandbox_ready(pod), NULL);
-	changed |= set_condition(pod, CONDITION_INITIALIZED, initialized,
-				 !initialized         ? "ContainersNotInitialized" :
-				 pod->phase[0] == 'S' ? "PodCompleted" :
-							NULL);
-	changed |= set_condition(pod, CONDITION_CONTAINERS_READY, ready, reason);
-	changed |= set_condition(pod, CONDITION_READY, ready, reason);
-	return changed;
+	set_condition(pod, CONDITION_SCHEDULED, true, NULL);
+	set_condition(pod, CONDITION_SANDBOX, sandbox_ready(pod), NULL);
+	set_condition(pod, CONDITION_INITIALIZED, initialized,
+		      !initialized         ? "ContainersNotInitialized" :
+		      pod->phase[0] == 'S' ? "PodCompleted" :
+					     NULL);
+	set_condition(pod, CONDITION_CONTAINERS_READY, ready, reason);
+	set_condition(pod, CONDITION_READY, ready, reason);
 }
 
 void pod_update_status(struct pod *pod)
 {
-	const char *phase = compute_phase(pod);
+	const char *phase = compute_phase(pod), *lifecycle;
 	bool phase_changed = phase != pod->phase || pod->reason != pod->published_reason;
-	bool changed = phase_changed || pod->state != pod->published_state;
+	bool ready;
 
 	pod->phase = phase;
 	if (pod->spec)
-		changed |= update_conditions(pod);
-	if (!changed)
+		update_conditions(pod);
+	ready = pod->conditions[CONDITION_READY].is_true;
+	lifecycle = pod_lifecycle_name(pod);
+	if (!phase_changed && lifecycle == pod->published_lifecycle &&
+	    ready == pod->published_ready)
 		return;
-	pod->published_state = pod->state;
+	pod->published_lifecycle = lifecycle;
 	pod->published_reason = pod->reason;
+	pod->published_ready = ready;
 	pod_publish(pod, POD_EVENT_POD_CHANGED);
-	if (phase_changed) /* the conditions are for programs, not for the console */
+	if (phase_changed) /* the rest is for programs, not for the console */
 		log_info("pod %s/%s: %s%s%s", pod->namespace, pod->name, pod->phase,
 			 pod->reason ? ", " : "", pod->reason ? pod->reason : "");
 }

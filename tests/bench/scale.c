@@ -35,7 +35,7 @@ static const char one[] = "%s{\"name\":\"m%d\",\"image\":\"bench\",\"command\":[
 			  "idle\",\"/stamp\"],\"volumeMounts\":[{\"name\":\"stamp\","
 			  "\"mountPath\":\"/stamp\"}]}";
 
-static int64_t published_ns;
+static int64_t woken_ns, published_ns;
 static struct journal_cursor cursor;
 
 /* The record is there for everybody: from here on subscribers are woken. */
@@ -46,8 +46,10 @@ static void journal_grew(void *arg)
 	uint64_t lost;
 
 	while (journal_next(&pods->events, &cursor, &record, &lost))
-		if (record.kind == POD_EVENT_MEMBER_EXITED && !published_ns)
+		if (record.kind == POD_EVENT_MEMBER_EXITED && !published_ns) {
 			published_ns = time_boot_ns();
+			woken_ns = loop_now(pods->loop);
+		}
 }
 
 static struct pod *create(struct world *w, const char *name, int members)
@@ -73,7 +75,7 @@ static bool all_run(const struct pod *pod)
 
 static void exits(struct world *w, volatile int64_t *stamp)
 {
-	static int64_t samples[EXITS];
+	static int64_t samples[EXITS], kernel[EXITS], ours[EXITS];
 	struct pod *pods[PODS];
 	int64_t begin = time_boot_ns();
 	char name[32];
@@ -96,11 +98,15 @@ static void exits(struct world *w, volatile int64_t *stamp)
 			world_fail("member_kill", ESRCH);
 		WORLD_UNTIL(w, published_ns);
 		samples[i] = published_ns - *stamp;
+		kernel[i] = woken_ns - *stamp;
+		ours[i] = published_ns - woken_ns;
 		/* Back to a thousand. Each member ends once: the next is past its start.
 		 */
 		WORLD_UNTIL(w, m->restarts > restarts && m->state == MEMBER_RUNNING);
 	}
 	figures_print("exit_to_record", samples, EXITS);
+	figures_print("exit_to_wake", kernel, EXITS);
+	figures_print("wake_to_record", ours, EXITS);
 	for (int i = 0; i < PODS; i++)
 		world_delete(w, pods[i]);
 }

@@ -186,11 +186,14 @@ UNIT_TESTS := \
 	tests/unit/base_arena.c \
 	tests/unit/base_buf.c \
 	tests/unit/base_child.c \
+	tests/unit/base_child_output.c \
 	tests/unit/base_err.c \
 	tests/unit/base_fd.c \
 	tests/unit/base_journal.c \
 	tests/unit/base_log.c \
+	tests/unit/base_log_console.c \
 	tests/unit/base_loop.c \
+	tests/unit/base_loop_change.c \
 	tests/unit/base_proc.c \
 	tests/unit/base_str.c \
 	tests/unit/base_time.c \
@@ -227,10 +230,13 @@ UNIT_TESTS := \
 	tests/unit/pod_log_tail.c \
 	tests/unit/pod_log_writer.c \
 	tests/unit/pod_member_log.c \
+	tests/unit/pod_member_log_limits.c \
 	tests/unit/pod_member_state.c \
 	tests/unit/rootfs_early.c \
 	tests/unit/rootfs_image.c \
+	tests/unit/rootfs_member_hostile.c \
 	tests/unit/rootfs_member_root.c \
+	tests/unit/rootfs_member_volume.c \
 	tests/unit/rootfs_modules.c \
 	tests/unit/rootfs_tree.c \
 	tests/unit/rootfs_unmount.c \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * base_child.c - helpers: ends, deadlines, output, descriptors, faults.
+ * base_child.c - helpers: ends, deadlines, descriptors, faults. Their output has a file
+ * of its own. Replaces epoll_ctl by a version that can fail.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,25 +9,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/child.h"
-#include "base/fd.h"
-#include "base/known.h"
-#include "base/log.h"
-#include "base/time.h"
-
-#define LONG_NS     (20 * NSEC_PER_SEC)
-#define DEADLINE_MS 20000
+#include "tests/unit/base_child_fixture.h"
 
 static int ctl_countdown; /* the n-th epoll_ctl() from now fails with ENOMEM */
 
@@ -37,79 +26,6 @@ int epoll_ctl(int fd, int op, int target, struct epoll_event *event)
 		return -1;
 	}
 	return (int)syscall(SYS_epoll_ctl, fd, op, target, event);
-}
-
-static struct loop *loop;
-static struct child child;
-static int done_calls;
-
-static void on_done(struct child *c)
-{
-	assert_ptr_equal(c, &child);
-	assert_false(child_running(c));
-	assert_false(known_has(c->exit.pid));
-	done_calls++;
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	done_calls = 0;
-	child_init(&child);
-	child.name = "helper";
-	child.timeout_ns = LONG_NS;
-	child.done = on_done;
-	return loop_init(&loop);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	loop_free(loop);
-	return proc_peek_any() == -ECHILD ? 0 : -1; /* nothing is left behind */
-}
-
-static void start(void)
-{
-	assert_int_equal(child_start(loop, &child), 0);
-	assert_true(child_running(&child));
-	assert_true(known_has(child.exit.pid));
-	assert_int_equal(done_calls, 0);
-}
-
-static void await_done(void)
-{
-	int64_t end_ns = time_add(time_boot_ns(), DEADLINE_MS * NSEC_PER_MSEC);
-
-	while (!done_calls && time_boot_ns() < end_ns)
-		assert_true(loop_turn(loop, DEADLINE_MS) >= 0);
-	assert_int_equal(done_calls, 1);
-	assert_int_equal(loop_turn(loop, 0), 0); /* nothing is left in the loop */
-}
-
-static char shell[] = "/bin/sh", shell_c[] = "-c";
-
-static void run_shell(char *script)
-{
-	char *argv[] = { shell, shell_c, script, NULL };
-
-	child.argv = argv;
-	start();
-	child.argv = NULL;
-	await_done();
-}
-
-static int return_arg(void *arg)
-{
-	return *(int *)arg;
-}
-
-static int hang(void *arg)
-{
-	(void)arg;
-	while (pause() < 0)
-		;
-	return 0;
 }
 
 /* ---- ends ------------------------------------------------------------------------- */
@@ -202,14 +118,6 @@ static void cancelled_is_not_timed_out(void **state)
 	child_cancel(&child);
 }
 
-static int wait_for_byte(void *arg)
-{
-	char c;
-
-	(void)arg;
-	return read(3, &c, 1) == 1 ? 0 : 1;
-}
-
 static int release_fd;
 
 /* Runs in the turn in which the deadline is due, when the helper has not ended yet as far
@@ -244,135 +152,6 @@ static void end_at_the_deadline_counts_as_in_time(void **state)
 	fd_close(&fds[0]);
 	fd_close(&fds[1]);
 	fd_close(&event_fd);
-}
-
-/* ---- output ----------------------------------------------------------------------- */
-
-static int write_numbers(void *arg)
-{
-	char line[16];
-
-	for (int i = 0; i < *(int *)arg; i++) {
-		int n = snprintf(line, sizeof(line), "%06d\n", i);
-
-		if (write(1, line, (size_t)n) != n)
-			return 1;
-	}
-	return 0;
-}
-
-/* 700 kB: more than the pipe holds, and a tail that does not begin with a line. */
-static void keeps_the_tail_of_long_output(void **state)
-{
-	int lines = 100000;
-
-	(void)state;
-	child.run = write_numbers;
-	child.arg = &lines;
-	start();
-	await_done();
-	assert_true(child_ok(&child));
-	assert_int_equal(child.output_len, CHILD_OUTPUT_BYTES);
-	assert_int_equal(strlen(child.output), CHILD_OUTPUT_BYTES);
-	assert_string_equal(child.output + CHILD_OUTPUT_BYTES - 14, "099998\n099999\n");
-	assert_memory_equal(child.output, "707\n099708\n", 11);
-}
-
-/* All of it is in the pipe when the process is gone, more than one event takes. */
-static void output_is_read_to_its_end_before_done(void **state)
-{
-	struct pollfd p = { .events = POLLIN };
-	int lines = 9000;
-
-	(void)state;
-	child.run = write_numbers;
-	child.arg = &lines;
-	start();
-	p.fd = child.pidfd;
-	assert_int_equal(poll(&p, 1, DEADLINE_MS), 1);
-	await_done();
-	assert_string_equal(child.output + child.output_len - 7, "008999\n");
-}
-
-static int orphan_on_the_pipe(void *arg)
-{
-	char c;
-
-	if (fork() == 0) /* ends when the test closes the other end of descriptor 3 */
-		_exit(read(3, &c, 1) != 0);
-	return write_numbers(arg);
-}
-
-static void grandchild_on_the_pipe_does_not_delay_the_end(void **state)
-{
-	int fds[2], lines = 20;
-
-	(void)state;
-	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-	child.keep_fd = fds[0];
-	child.run = orphan_on_the_pipe;
-	child.arg = &lines;
-	start();
-	await_done();
-	assert_true(child_ok(&child));
-	assert_int_equal(child.output_len, 140);
-	fd_close(&fds[0]);
-	fd_close(&fds[1]);
-}
-
-static int close_output_and_wait(void *arg)
-{
-	if (write(1, "bye\n", 4) != 4)
-		return 1;
-	(void)close(1);
-	(void)close(2);
-	return wait_for_byte(arg);
-}
-
-static void closed_output_is_not_the_end(void **state)
-{
-	int fds[2];
-
-	(void)state;
-	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-	child.keep_fd = fds[0];
-	child.run = close_output_and_wait;
-	start();
-	while (child.out_fd >= 0)
-		assert_true(loop_turn(loop, DEADLINE_MS) > 0);
-	assert_int_equal(loop_turn(loop, 20), 0); /* the hang-up does not spin */
-	assert_int_equal(done_calls, 0);
-	assert_int_equal(write(fds[1], "x", 1), 1);
-	await_done();
-	assert_true(child_ok(&child));
-	assert_string_equal(child.output, "bye\n");
-	fd_close(&fds[0]);
-	fd_close(&fds[1]);
-}
-
-static int log_a_line(void *arg)
-{
-	(void)arg;
-	log_warn("from the %s", "child");
-	return 0;
-}
-
-static void log_of_a_function_goes_to_its_output(void **state)
-{
-	char text[64];
-	int fds[2];
-
-	(void)state;
-	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
-	log_open(fds[1]);
-	child.run = log_a_line;
-	start();
-	await_done();
-	assert_non_null(strstr(child.output, "warn: from the child\n"));
-	assert_int_equal(read(fds[0], text, sizeof(text)), -1);
-	log_open(-1);
-	fd_close(&fds[0]);
-	fd_close(&fds[1]);
 }
 
 /* ---- what the child starts with --------------------------------------------------- */
@@ -526,8 +305,6 @@ static void may_start_again_in_done(void **state)
 	assert_int_equal(restarts, 4);
 }
 
-#define CHILD_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -538,11 +315,6 @@ int main(void)
 		CHILD_TEST(killed_at_its_deadline),
 		CHILD_TEST(cancelled_is_not_timed_out),
 		CHILD_TEST(end_at_the_deadline_counts_as_in_time),
-		CHILD_TEST(keeps_the_tail_of_long_output),
-		CHILD_TEST(output_is_read_to_its_end_before_done),
-		CHILD_TEST(grandchild_on_the_pipe_does_not_delay_the_end),
-		CHILD_TEST(closed_output_is_not_the_end),
-		CHILD_TEST(log_of_a_function_goes_to_its_output),
 		CHILD_TEST(child_has_only_what_it_was_given),
 		CHILD_TEST(second_start_is_refused_while_it_runs),
 		CHILD_TEST(failed_start_leaves_nothing),

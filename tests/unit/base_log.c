@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * base_log.c - the log: format, stuck and broken consoles, loss counts, the ring.
+ * base_log.c - the log: format of the lines, the ring, the last words.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,24 +8,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
-#include <unistd.h>
 
-#include "base/fd.h"
-#include "base/log.h"
-#include "base/loop.h"
 #include "base/proc.h"
 #include "base/time.h"
-
-#define CONSOLE_BYTES 4096
-#define LINES         2000
+#include "tests/unit/base_log_fixture.h"
 
 /* Stands for a serial line: tells of the call, or never ends. It runs in a child. */
 static int drained_fd;
@@ -36,50 +25,6 @@ int tcdrain(int fd)
 	if (drained_fd < 0)
 		return pause();
 	return write(drained_fd, "drained", 7) == 7 ? 0 : -1;
-}
-
-static int console[2]; /* a pipe: [0] is the terminal's side */
-static struct loop *loop;
-
-static int setup(void **state)
-{
-	(void)state;
-	log_enter_child(-1); /* forgets what the test before left */
-	log_set_level(LOG_INFO);
-	if (pipe2(console, O_CLOEXEC | O_NONBLOCK) < 0 ||
-	    fcntl(console[1], F_SETPIPE_SZ, CONSOLE_BYTES) < 0)
-		return -1;
-	log_open(console[1]);
-	return loop_init(&loop);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	log_attach(NULL);
-	log_open(-1);
-	loop_free(loop);
-	fd_close(&console[0]);
-	fd_close(&console[1]);
-	return 0;
-}
-
-/* What the console shows now. */
-static size_t show(char *text, size_t size)
-{
-	ssize_t n = read(console[0], text, size - 1);
-
-	n = MAX(n, (ssize_t)0);
-	text[n] = '\0';
-	return (size_t)n;
-}
-
-static void assert_shown(const char *want)
-{
-	char text[CONSOLE_BYTES + 1];
-
-	show(text, sizeof(text));
-	assert_string_equal(text, want);
 }
 
 /* ---- lines ------------------------------------------------------------------------ */
@@ -223,178 +168,6 @@ static void long_console_line_stays_whole(void **state)
 	assert_string_equal(text + 3 + sizeof(in), "\n");
 }
 
-/* ---- stuck and broken consoles ---------------------------------------------------- */
-
-/* Reads the console as it moves again, with the loop if there is one, and checks that
- * each line that was written is either there, in order, or in a loss count. */
-static void account_for_lines(int sent, bool with_loop, int *ret_lost)
-{
-	static char text[LINES * 64];
-	size_t len = 0, n;
-	int next = 0, lost = 0;
-
-	for (;;) {
-		n = show(text + len, sizeof(text) - len);
-		len += n;
-		if (n)
-			continue;
-		if (with_loop ? loop_turn(loop, 0) <= 0 : true)
-			break;
-	}
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-		char *told = strstr(line, "stuck, ");
-		int number;
-
-		if (told) {
-			number = atoi(told + 7);
-			assert_true(number > 0);
-			lost += number;
-			next += number;
-			continue;
-		}
-		assert_int_equal(sscanf(line, "m: %d", &number), 1);
-		assert_int_equal(number, next);
-		next++;
-	}
-	assert_int_equal(next, sent);
-	*ret_lost = lost;
-}
-
-static void send_lines(int from, int to)
-{
-	char line[16];
-
-	for (int i = from; i < to; i++) {
-		int n = snprintf(line, sizeof(line), "%d", i);
-
-		log_console_line("m: ", line, (size_t)n);
-	}
-}
-
-static void backlog_drains_by_the_loop_without_loss(void **state)
-{
-	int lost;
-
-	(void)state;
-	assert_int_equal(log_attach(loop), 0);
-	send_lines(0, LINES); /* some 15 KiB: more than the pipe, less than the backlog */
-	account_for_lines(LINES, true, &lost);
-	assert_int_equal(lost, 0);
-	assert_int_equal(loop_turn(loop, 20), 0); /* not watched any more */
-}
-
-static void loss_is_counted_in_its_place(void **state)
-{
-	int lost;
-
-	(void)state;
-	assert_int_equal(log_attach(loop), 0);
-	send_lines(0, 4 * LINES);
-	account_for_lines(4 * LINES, true, &lost);
-	assert_true(lost > 0 && lost < 4 * LINES);
-}
-
-static void slow_console_gets_runs_of_lines(void **state)
-{
-	static char text[16 * CONSOLE_BYTES];
-	size_t len = 0;
-	int reports = 0, i = 0;
-
-	(void)state;
-	send_lines(0, 4 * LINES); /* all is full */
-	while (len < sizeof(text) - CONSOLE_BYTES) {
-		len += show(text + len, 64);
-		send_lines(i, i + 10);
-		i += 10;
-	}
-	for (char *p = text; (p = strstr(p, "stuck, ")); p++)
-		reports++;
-	/* One for each half of the backlog that was read, and the first. */
-	assert_in_range(reports, 1, sizeof(text) / 8192 + 1);
-}
-
-static void works_without_a_loop(void **state)
-{
-	char text[CONSOLE_BYTES + 1];
-	int lost;
-
-	(void)state;
-	send_lines(0, 1000);
-	show(text, sizeof(text));
-	assert_memory_equal(text, "m: 0\nm: 1\n", 10);
-	/* The next line takes the old ones along. */
-	send_lines(1000, 1001);
-	assert_int_equal(log_attach(loop), 0); /* and so does the loop, later */
-	for (int i = 0; i < 5; i++)
-		show(text, sizeof(text)), loop_turn(loop, 0);
-	send_lines(0, 3);
-	account_for_lines(3, true, &lost);
-	assert_int_equal(lost, 0);
-}
-
-static void broken_console_neither_spins_nor_forgets_the_count(void **state)
-{
-	char text[CONSOLE_BYTES + 1], *told;
-	int fds[2];
-
-	(void)state;
-	assert_int_equal(log_attach(loop), 0);
-	send_lines(0, 1000); /* part of it waits for room */
-	fd_close(&console[0]);
-	loop_turn(loop, 0);
-	assert_int_equal(loop_turn(loop, 20), 0);
-	send_lines(0, 10);
-	assert_int_equal(loop_turn(loop, 20), 0);
-
-	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
-	log_open(fds[1]);
-	fd_close(&console[1]);
-	console[0] = fds[0];
-	console[1] = fds[1];
-	send_lines(0, 1);
-	show(text, sizeof(text));
-	told = strstr(text, "stuck, ");
-	assert_non_null(told);
-	assert_in_range(atoi(told + 7), 300, 1010);
-	assert_non_null(strstr(told, "lost\nm: 0\n"));
-}
-
-static void regular_file_is_a_console(void **state)
-{
-	char path[] = "/tmp/podinit-log-XXXXXX", text[64] = "";
-	int fd = mkstemp(path);
-
-	(void)state;
-	assert_true(fd >= 0 && unlink(path) == 0);
-	log_open(fd);
-	assert_int_equal(log_attach(loop), 0);
-	send_lines(0, LINES);
-	assert_int_equal(pread(fd, text, 15, 0), 15);
-	assert_string_equal(text, "m: 0\nm: 1\nm: 2\n");
-	assert_int_equal(lseek(fd, 0, SEEK_END), 10 * 5 + 90 * 6 + 900 * 7 + 1000 * 8);
-	log_open(-1);
-	fd_close(&fd);
-}
-
-static void no_console_keeps_the_ring(void **state)
-{
-	char text[LOG_RING_BYTES];
-	size_t n;
-
-	(void)state;
-	log_open(-1);
-	assert_int_equal(log_attach(loop), 0);
-	log_info("only in memory");
-	log_console_line("m: ", "nowhere", 7);
-	log_final_line("nowhere", 1000);
-	n = log_ring_read(text, sizeof(text));
-	assert_true(n > 15);
-	assert_memory_equal(text + n - 15, "only in memory\n", 15);
-	log_open(12345); /* not a descriptor: no console */
-	log_info("still alive");
-	log_open(-1);
-}
-
 /* ---- the ring --------------------------------------------------------------------- */
 
 static void ring_keeps_the_newest_whole_lines(void **state)
@@ -489,8 +262,6 @@ static void final_line_waits_for_its_transmission(void **state)
 	fd_close(&master);
 }
 
-#define LOG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,13 +272,6 @@ int main(void)
 		LOG_TEST(errno_survives),
 		LOG_TEST(terminal_cannot_be_steered),
 		LOG_TEST(long_console_line_stays_whole),
-		LOG_TEST(backlog_drains_by_the_loop_without_loss),
-		LOG_TEST(loss_is_counted_in_its_place),
-		LOG_TEST(slow_console_gets_runs_of_lines),
-		LOG_TEST(works_without_a_loop),
-		LOG_TEST(broken_console_neither_spins_nor_forgets_the_count),
-		LOG_TEST(regular_file_is_a_console),
-		LOG_TEST(no_console_keeps_the_ring),
 		LOG_TEST(ring_keeps_the_newest_whole_lines),
 		LOG_TEST(final_line_comes_after_the_backlog),
 		LOG_TEST(final_line_gives_up_on_a_stuck_console),

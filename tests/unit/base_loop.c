@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * base_loop.c - the event loop: order, removal, parking, faults. Timers have a file of
- * their own. Replaces epoll_wait and epoll_ctl by versions that can fail.
+ * base_loop.c - the event loop: order, parking, faults, run and stop. Timers and changes
+ * inside of callbacks have files of their own. Replaces epoll_wait and epoll_ctl by
+ * versions that can fail.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,16 +11,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/fd.h"
-#include "base/loop.h"
-#include "base/time.h"
+#include "tests/unit/base_loop_fixture.h"
 
 static int wait_errno, ctl_errno; /* the next call fails with it */
 
@@ -41,106 +35,6 @@ int epoll_ctl(int fd, int op, int target, struct epoll_event *event)
 		return -1;
 	}
 	return (int)syscall(SYS_epoll_ctl, fd, op, target, event);
-}
-
-static int trace[1024];
-static size_t traced;
-
-static void trace_add(int what)
-{
-	assert_true(traced < ARRAY_SIZE(trace));
-	trace[traced++] = what;
-}
-
-static void assert_trace(const int *want, size_t n)
-{
-	assert_int_equal(traced, n);
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(trace[i], want[i]);
-	traced = 0;
-}
-
-#define ASSERT_TRACE(...)                                   \
-	do {                                                \
-		static const int want_[] = { __VA_ARGS__ }; \
-		assert_trace(want_, ARRAY_SIZE(want_));     \
-	} while (0)
-
-/* A source on an eventfd that notes its number and then does what the test wants. */
-struct probe {
-	struct loop_src src;
-	int fd, number;
-	uint32_t events;
-	void (*action)(struct probe *probe);
-	struct probe *other;
-	struct loop_garbage garbage;
-};
-
-static void probe_event(struct loop_src *src, uint32_t events)
-{
-	struct probe *p = container_of(src, struct probe, src);
-
-	trace_add(p->number);
-	p->events = events;
-	if (p->action)
-		p->action(p);
-}
-
-static void probe_signal(struct probe *p)
-{
-	assert_int_equal(eventfd_write(p->fd, 1), 0);
-}
-
-static void probe_quiet(struct probe *p)
-{
-	eventfd_t ignored;
-
-	(void)eventfd_read(p->fd, &ignored);
-}
-
-static void free_probe(struct loop_garbage *garbage)
-{
-	struct probe *p = container_of(garbage, struct probe, garbage);
-
-	trace_add(99);
-	fd_close(&p->fd);
-	free(p);
-}
-
-static void probe_open(struct loop *loop, struct probe *p, int number,
-		       enum loop_prio prio)
-{
-	*p = (struct probe){ .number = number,
-			     .action = probe_quiet,
-			     .garbage.fn = free_probe };
-	p->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	assert_true(p->fd >= 0);
-	assert_int_equal(loop_src_add(loop, &p->src, p->fd, EPOLLIN, prio, probe_event),
-			 0);
-}
-
-static void probe_close(struct probe *p)
-{
-	loop_src_remove(&p->src);
-	fd_close(&p->fd);
-}
-
-static int setup(void **state)
-{
-	struct loop *loop;
-
-	traced = 0;
-	wait_errno = ctl_errno = 0;
-	if (loop_init(&loop) < 0)
-		return -1;
-	*state = loop;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	loop_free(*state);
-	return 0;
 }
 
 /* ---- order ------------------------------------------------------------------------ */
@@ -207,160 +101,6 @@ static void high_priority_comes_again_before_low(void **state)
 	ASSERT_TRACE(1, 2, 1);
 	probe_close(&busy);
 	probe_close(&quiet);
-}
-
-/* ---- changes in callbacks --------------------------------------------------------- */
-
-static void remove_other(struct probe *p)
-{
-	loop_src_remove(&p->other->src);
-	probe_quiet(p);
-}
-
-static void removed_source_is_not_called_though_pending(void **state)
-{
-	struct loop *loop = *state;
-	struct probe first, second;
-
-	probe_open(loop, &first, 1, LOOP_START);
-	probe_open(loop, &second, 2, LOOP_LOG);
-	first.action = remove_other;
-	first.other = &second;
-	probe_signal(&first);
-	probe_signal(&second);
-	assert_int_equal(loop_turn(loop, -1), 1);
-	assert_int_equal(loop_turn(loop, 0), 0);
-	ASSERT_TRACE(1);
-	loop_src_remove(&second.src); /* twice is harmless */
-	probe_close(&first);
-	probe_close(&second);
-}
-
-static void replace_other(struct probe *p)
-{
-	struct probe *o = p->other;
-	struct loop *loop = o->src.loop;
-
-	probe_quiet(p);
-	probe_close(o);
-	probe_open(loop, o, 3, LOOP_LOG);
-}
-
-static void stale_event_does_not_reach_the_successor(void **state)
-{
-	struct loop *loop = *state;
-	struct probe first, second;
-
-	probe_open(loop, &first, 1, LOOP_START);
-	probe_open(loop, &second, 2, LOOP_LOG);
-	first.action = replace_other;
-	first.other = &second;
-	probe_signal(&first);
-	probe_signal(&second);
-	assert_int_equal(loop_turn(loop, -1), 1);
-	assert_int_equal(loop_turn(loop, 0), 0);
-	ASSERT_TRACE(1);
-	probe_close(&first);
-	probe_close(&second);
-}
-
-static void park_other(struct probe *p)
-{
-	probe_quiet(p);
-	assert_int_equal(loop_src_set(&p->other->src, 0), 0);
-}
-
-static void want_less_of_other(struct probe *p)
-{
-	probe_quiet(p);
-	assert_int_equal(loop_src_set(&p->other->src, EPOLLPRI), 0);
-}
-
-static void pending_event_follows_the_interest(void **state)
-{
-	struct loop *loop = *state;
-	struct probe first, second;
-
-	probe_open(loop, &first, 1, LOOP_START);
-	probe_open(loop, &second, 2, LOOP_LOG);
-	first.other = &second;
-	first.action = park_other;
-	probe_signal(&first);
-	probe_signal(&second);
-	assert_int_equal(loop_turn(loop, -1), 1);
-	assert_int_equal(loop_turn(loop, 0), 0);
-	ASSERT_TRACE(1);
-
-	assert_int_equal(loop_src_set(&second.src, EPOLLIN), 0);
-	first.action = want_less_of_other;
-	probe_signal(&first);
-	assert_int_equal(loop_turn(loop, -1), 1);
-	ASSERT_TRACE(1);
-
-	assert_int_equal(loop_src_set(&second.src, EPOLLIN), 0);
-	assert_int_equal(loop_turn(loop, -1), 1);
-	ASSERT_TRACE(2);
-	probe_close(&first);
-	probe_close(&second);
-}
-
-static void drop_both(struct probe *p)
-{
-	struct loop *loop = p->src.loop;
-	struct probe *o = p->other;
-
-	loop_src_remove(&o->src);
-	loop_src_remove(&p->src);
-	loop_defer_free(loop, &o->garbage);
-	loop_defer_free(loop, &p->garbage);
-	p->events = o->events = 0; /* both are still there: the sanitizer watches */
-}
-
-static void garbage_goes_after_the_turn(void **state)
-{
-	struct loop *loop = *state;
-	struct probe *a = malloc(sizeof(*a)), *b = malloc(sizeof(*b)), last;
-
-	probe_open(loop, a, 1, LOOP_START);
-	probe_open(loop, b, 2, LOOP_LOG);
-	probe_open(loop, &last, 3, LOOP_BACKGROUND);
-	a->action = drop_both;
-	a->other = b;
-	probe_signal(a);
-	probe_signal(b);
-	probe_signal(&last);
-	assert_int_equal(loop_turn(loop, -1), 2);
-	ASSERT_TRACE(1, 3, 99, 99);
-	probe_close(&last);
-}
-
-static struct probe woken;
-
-static void wake(struct loop_garbage *garbage)
-{
-	(void)garbage;
-	probe_signal(&woken);
-}
-
-static void garbage_of_no_turn_goes_before_the_next_wait(void **state)
-{
-	struct loop *loop = *state, *other;
-	struct loop_garbage garbage = { .fn = wake };
-	struct probe *p;
-
-	probe_open(loop, &woken, 1, LOOP_LOG);
-	loop_defer_free(loop, &garbage);
-	assert_int_equal(loop_turn(loop, 10000), 1);
-	ASSERT_TRACE(1);
-	probe_close(&woken);
-
-	assert_int_equal(loop_init(&other), 0);
-	p = calloc(1, sizeof(*p));
-	p->fd = -1;
-	p->garbage.fn = free_probe;
-	loop_defer_free(other, &p->garbage);
-	loop_free(other);
-	ASSERT_TRACE(99);
 }
 
 /* ---- parking and refusals --------------------------------------------------------- */
@@ -481,19 +221,12 @@ static void one_turn_has_one_time(void **state)
 	probe_close(&b);
 }
 
-#define LOOP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LOOP_TEST(runs_in_priority_order_with_timers_in_their_place),
 		LOOP_TEST(sorts_all_that_is_ready_not_only_one_batch),
 		LOOP_TEST(high_priority_comes_again_before_low),
-		LOOP_TEST(removed_source_is_not_called_though_pending),
-		LOOP_TEST(stale_event_does_not_reach_the_successor),
-		LOOP_TEST(pending_event_follows_the_interest),
-		LOOP_TEST(garbage_goes_after_the_turn),
-		LOOP_TEST(garbage_of_no_turn_goes_before_the_next_wait),
 		LOOP_TEST(parked_source_with_hangup_does_not_spin),
 		LOOP_TEST(refused_source_stays_out),
 		LOOP_TEST(interrupted_wait_is_an_empty_turn),

@@ -1,169 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * pod_member_log.c - a member's output from its descriptors to file, tail, journal and
- * console, with real processes and the real loop; files are in memory (/dev/shm).
+ * console, with real processes and the real loop.
  */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include <stddef.h>
+#include <stdint.h>
 #include <cmocka.h>
 
-#include "base/fd.h"
+#include <signal.h>
+
 #include "base/log.h"
-#include "base/proc.h"
-#include "base/time.h"
-#include "pod/log_service.h"
-#include "pod/member_log.h"
-
-/* Generous: only a broken test waits that long. */
-#define DEADLINE_MS 10000
-
-static char dir[64];
-static struct loop *loop;
-static struct journal lines;
-static struct log_service *service;
-static int grown;
-
-static void on_grew(void *arg)
-{
-	(void)arg;
-	grown++;
-}
-
-static int setup_with(bool console)
-{
-	struct log_config config = {
-		.dir = dir,
-		.max_bytes = 64 << 20,
-		.max_files = 3,
-		.tail_bytes = 65536,
-		.console = console,
-		.grew = on_grew,
-	};
-
-	strcpy(dir, "/dev/shm/podinit-test-XXXXXX");
-	grown = 0;
-	if (!mkdtemp(dir) || loop_init(&loop) < 0 || journal_init(&lines, 1 << 20) < 0)
-		return -1;
-	return log_service_init(&service, loop, &config, &lines, NULL);
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	return setup_with(false);
-}
-
-static int setup_console(void **state)
-{
-	(void)state;
-	return setup_with(true);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	log_service_free(service);
-	journal_free(&lines);
-	loop_free(loop);
-	(void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	return 0;
-}
-
-static struct member_log *log_new(const char *member)
-{
-	struct log_owner owner = {
-		.namespace = "ns", .pod = "pod", .uid = "uid", .member = member
-	};
-	struct member_log *log = member_log_new(service, &owner);
-
-	assert_non_null(log);
-	return log;
-}
-
-/* Starts fn in a child with the ends as its 1 and 2. */
-static pid_t start(struct member_log *log, uint32_t attempt, bool tty, void (*fn)(void))
-{
-	struct log_ends ends;
-	struct err e = { 0 };
-	pid_t pid;
-
-	if (member_log_open(log, attempt, tty, &ends, &e) < 0)
-		fail_msg("%s", e.text);
-	pid = fork();
-	if (pid == 0) {
-		dup2(tty ? ends.tty : ends.out, 1);
-		dup2(tty ? ends.tty : ends.err, 2);
-		(void)proc_close_from(3);
-		fn();
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	fd_close(&ends.out);
-	fd_close(&ends.err);
-	fd_close(&ends.tty);
-	return pid;
-}
-
-static void await(pid_t pid)
-{
-	int status;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-}
-
-static void say(int fd, const char *text)
-{
-	(void)!write(fd, text, strlen(text));
-}
-
-/* The file without its time stamps; the caller frees. */
-static char *file_text(const char *member, uint32_t attempt)
-{
-	char path[256], *text, *to, *whole;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "%s/ns_pod_uid/%s/%u.log", dir, member, attempt);
-	n = fd_read_whole_at(AT_FDCWD, path, 64 << 20, &whole);
-	assert_true(n >= 0);
-	text = to = calloc(1, (size_t)n + 1);
-	for (char *at = whole; *at;) {
-		char *end = strchr(at, '\n');
-
-		assert_non_null(end);
-		assert_true(end - at >= 40 && at[29] == 'Z' && at[30] == ' ');
-		memcpy(to, at + 31, (size_t)(end - at) - 30);
-		to += end - at - 30;
-		at = end + 1;
-	}
-	free(whole);
-	return text;
-}
-
-static void assert_file(const char *member, uint32_t attempt, const char *expect)
-{
-	_cleanup_free_ char *text = file_text(member, attempt);
-
-	assert_string_equal(text, expect);
-}
+#include "tests/unit/pod_member_log_fixture.h"
 
 /* ---- the ways of a line ----------------------------------------------------------- */
 
@@ -172,17 +21,6 @@ static void say_both(void)
 	say(1, "hello\nwor");
 	say(2, "oops\n");
 	say(1, "ld\nno end");
-}
-
-static void tail_join(void *arg, int64_t wall_ns, uint32_t attempt,
-		      enum log_stream stream, bool partial, const char *text, size_t len)
-{
-	char *out = arg;
-
-	assert_true(wall_ns > 1600000000 * NSEC_PER_SEC);
-	sprintf(out + strlen(out), "%u %s %c %.*s\n", attempt,
-		stream == LOG_STDERR ? "err" : "out", partial ? 'P' : 'F', (int)len,
-		text);
 }
 
 static void test_everywhere(void **state)
@@ -229,11 +67,6 @@ static void test_everywhere(void **state)
 	assert_int_equal(stats.lines, 3);
 	assert_int_equal(stats.lost_bytes, 0);
 	member_log_free(log);
-}
-
-static void say_attempt(void)
-{
-	say(1, "again\n");
 }
 
 static void test_attempts(void **state)
@@ -444,123 +277,18 @@ static void test_tty_grandchild(void **state)
 	/* With the master closed its writes fail; the process ends with the test. */
 }
 
-/* ---- faults ----------------------------------------------------------------------- */
-
-static void test_no_descriptors(void **state)
-{
-	struct member_log *log = log_new("main");
-	struct log_ends ends = { .out = -7, .err = -7, .tty = -7 };
-	struct rlimit all, few = { .rlim_cur = 40 };
-	int held[40], n = 0, r;
-	struct err e = { 0 };
-
-	(void)state;
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
-	few.rlim_max = all.rlim_max;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	while ((held[n] = dup(0)) >= 0)
-		n++;
-	/* Fails at the first, second or third descriptor, and leaves none behind. */
-	for (int left = 0; left < 3; left++) {
-		r = member_log_open(log, 0, left % 2, &ends, &e);
-		assert_int_equal(r, -EMFILE);
-		assert_int_equal(e.stage, STAGE_LOG);
-		assert_int_equal(ends.out, -7);
-		close(held[--n]);
-	}
-	while (n)
-		close(held[--n]);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
-	assert_int_equal(member_log_open(log, 0, false, &ends, &e), 0);
-	fd_close(&ends.out);
-	fd_close(&ends.err);
-	member_log_free(log);
-}
-
-/* A file that cannot be made keeps nobody from running, and is tried again. */
-static void test_bad_directory(void **state)
-{
-	struct member_log *log = log_new("main");
-	char path[128], joined[256] = "";
-	struct log_stats stats;
-
-	(void)state;
-	snprintf(path, sizeof(path), "%s/ns_pod_uid", dir);
-	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-	await(start(log, 0, false, say_attempt));
-	member_log_drain(log);
-	member_log_stats(log, &stats);
-	assert_int_equal(stats.lost_bytes, 40 + 6);
-	assert_int_equal(stats.code, ENOTDIR);
-	member_log_tail(log, 9, tail_join, joined);
-	assert_string_equal(joined, "0 out F again\n");
-
-	assert_int_equal(unlink(path), 0);
-	await(start(log, 1, false, say_attempt));
-	member_log_drain(log);
-	assert_file("main", 1, "stdout F again\n");
-	member_log_stats(log, &stats);
-	assert_int_equal(stats.code, 0);
-	assert_int_equal(stats.lost_bytes, 46);
-	member_log_free(log);
-}
-
-/* ---- memory ----------------------------------------------------------------------- */
-
-static long resident_pages(void)
-{
-	long size, resident = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%ld %ld", &size, &resident), 2);
-	fclose(f);
-	return resident;
-}
-
-static void test_idle_memory(void **state)
-{
-	enum { LOGS = 256 };
-	static struct member_log *logs[LOGS];
-	static struct log_ends ends[LOGS];
-	long before;
-
-	(void)state;
-#ifdef __SANITIZE_ADDRESS__
-	skip();
-#endif
-	before = resident_pages();
-	for (int i = 0; i < LOGS; i++) {
-		char name[16];
-
-		sprintf(name, "m%d", i);
-		logs[i] = log_new(name);
-		assert_int_equal(member_log_open(logs[i], 0, false, &ends[i], NULL), 0);
-	}
-	/* A third of a page each is the struct itself. */
-	assert_true(resident_pages() - before <= LOGS / 2);
-	for (int i = 0; i < LOGS; i++) {
-		fd_close(&ends[i].out);
-		fd_close(&ends[i].err);
-		member_log_free(logs[i]);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_everywhere, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_attempts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
+		LOG_TEST(test_everywhere),
+		LOG_TEST(test_attempts),
+		LOG_TEST(test_silent),
 		cmocka_unit_test_setup_teardown(test_console, setup_console, teardown),
-		cmocka_unit_test_setup_teardown(test_last_words, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_grandchild, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_fairness, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_tty, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_tty_grandchild, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_descriptors, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bad_directory, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_idle_memory, setup, teardown),
+		LOG_TEST(test_last_words),
+		LOG_TEST(test_grandchild),
+		LOG_TEST(test_fairness),
+		LOG_TEST(test_tty),
+		LOG_TEST(test_tty_grandchild),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

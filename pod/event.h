@@ -10,15 +10,22 @@
 
 #include "base/util.h"
 
+/* Each with its data; ".." are "uid", "namespace", "pod" and "member". */
 enum pod_event {
-	POD_EVENT_POD_CHANGED, /* {"uid","namespace","pod","phase","reason","lifecycle","ready"} */
-	POD_EVENT_POD_DELETED, /* {"namespace","pod","uid"} */
-	POD_EVENT_MEMBER_STARTED, /* {..,"member","attempt","pid"} */
-	POD_EVENT_MEMBER_FAILED,  /* start failed: {..,"stage","errno","message"} */
-	POD_EVENT_MEMBER_EXITED, /* {..,"attempt","exitCode","signal","reason","finishedAt"}
-				  */
-	POD_EVENT_MEMBER_BACKOFF, /* {..,"delayMs","restartCount"} */
-	POD_EVENT_MEMBER_STUCK,   /* {..,"message"}: cannot be killed */
+	/* {"uid","namespace","pod","phase","reason","lifecycle","ready"} */
+	POD_EVENT_POD_CHANGED,
+	/* {"namespace","pod","uid"} */
+	POD_EVENT_POD_DELETED,
+	/* {..,"attempt","pid"} */
+	POD_EVENT_MEMBER_STARTED,
+	/* Start failed: {..,"stage","errno","message"} */
+	POD_EVENT_MEMBER_FAILED,
+	/* {..,"attempt","exitCode","signal","reason","finishedAt"} */
+	POD_EVENT_MEMBER_EXITED,
+	/* {..,"delayMs","restartCount"} */
+	POD_EVENT_MEMBER_BACKOFF,
+	/* Cannot be killed: {..,"message"} */
+	POD_EVENT_MEMBER_STUCK,
 	POD_EVENT_MAX
 };
 

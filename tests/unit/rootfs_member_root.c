@@ -351,7 +351,7 @@ static void set_up_faults(void **state)
 {
 	const char *lower = plan.lower, *scratch = plan.scratch;
 	static char long_lower[4200];
-	char what[300], path[FIXTURE_PATH];
+	char what[FIXTURE_PATH + 64], path[FIXTURE_PATH];
 
 	(void)state;
 	(void)strcpy(path, fixture("nowhere"));

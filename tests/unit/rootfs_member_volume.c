@@ -111,7 +111,7 @@ static void host_path_types(void **state)
 	};
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	char what[256], source[FIXTURE_PATH];
+	char what[FIXTURE_PATH + 64], source[FIXTURE_PATH];
 
 	(void)state;
 	(void)strcpy(address.sun_path, fixture("sock"));
@@ -138,7 +138,7 @@ static void host_path_types(void **state)
 
 static void host_path_made_or_missing(void **state)
 {
-	char source[FIXTURE_PATH], what[300];
+	char source[FIXTURE_PATH], what[FIXTURE_PATH + 64];
 	struct stat st;
 
 	(void)state;

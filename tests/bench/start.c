@@ -4,7 +4,7 @@
  * of podinit, a whole pod, and the same program through crun, bubblewrap and bare system
  * calls. All take turns, so that the machine's moods meet all of them.
  *
- * Usage: start ROUNDS WORKDIR [RIVAL]: all, or one alone for a profiler; see
+ * Usage: start ROUNDS WORKDIR [RIVAL ...]: all of them, or those named; see
  * tests/bench/run for what WORKDIR holds.
  */
 #include <errno.h>
@@ -209,12 +209,21 @@ static void bench_init(struct bench *b, const char *dir)
 	WORLD_CHECK(b->bare.cgroup_fd);
 }
 
+static bool wanted(char *const *names, const char *name)
+{
+	bool all = !*names;
+
+	for (; *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return all;
+}
+
 int main(int argc, char **argv)
 {
 	static int64_t samples[ARRAY_SIZE(rivals)][ROUNDS_MAX];
 	static struct bench bench;
 	int rounds = argc >= 3 ? atoi(argv[1]) : 0;
-	const char *only = argc > 3 ? argv[3] : NULL;
 
 	if (rounds < 1 || rounds > ROUNDS_MAX)
 		return 2;
@@ -223,7 +232,7 @@ int main(int argc, char **argv)
 		for (size_t i = 0; i < ARRAY_SIZE(rivals); i++) {
 			int64_t begin = time_boot_ns();
 
-			if (only && strcmp(only, rivals[i].name) != 0)
+			if (!wanted(argv + 3, rivals[i].name))
 				continue;
 			rivals[i].run(&bench);
 			if (round >= 0)
@@ -232,7 +241,7 @@ int main(int argc, char **argv)
 				rivals[i].after(&bench);
 		}
 	for (size_t i = 0; i < ARRAY_SIZE(rivals); i++)
-		if (!only || !strcmp(only, rivals[i].name))
+		if (wanted(argv + 3, rivals[i].name))
 			figures_print(rivals[i].name, samples[i], (size_t)rounds);
 	return 0;
 }

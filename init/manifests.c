@@ -80,15 +80,20 @@ static int list_files(struct manifests *m, DIR *d)
 
 static int open_folder(struct manifests *m, const char *dir)
 {
+	_cleanup_close_ int list_fd = -1;
 	DIR *d;
 	int r;
 
 	m->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (m->dir_fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	d = fdopendir(fcntl(m->dir_fd, F_DUPFD_CLOEXEC, 0));
+	list_fd = fcntl(m->dir_fd, F_DUPFD_CLOEXEC, 0);
+	if (list_fd < 0)
+		return -errno;
+	d = fdopendir(list_fd);
 	if (!d)
 		return -errno;
+	(void)fd_steal(&list_fd); /* closedir() closes it */
 	r = list_files(m, d);
 	(void)closedir(d);
 	return r;

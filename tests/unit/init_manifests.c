@@ -4,7 +4,10 @@
  *
  * The parser is the real one; the registry of pods is faked.
  */
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,6 +30,7 @@ static struct {
 	char created[512], refused[512]; /* names in order, a space after each */
 	size_t refused_diags;
 	int fail_create; /* errno of the next creation */
+	bool no_memory;  /* for the list of a folder */
 	int done;
 } got;
 
@@ -60,6 +64,17 @@ int pods_refuse(struct pods *p, const struct manifest_pod *pod, const struct dia
 	strcat(strcat(got.refused, pod->name), " ");
 	got.refused_diags += pod->n_diag;
 	return 0;
+}
+
+/* Before the library's own. */
+DIR *fdopendir(int fd)
+{
+	DIR *(*real)(int) = (DIR * (*)(int)) dlsym(RTLD_NEXT, "fdopendir");
+
+	if (!got.no_memory)
+		return real(fd);
+	errno = ENOMEM;
+	return NULL;
 }
 
 /* ---- helpers ---------------------------------------------------------------------- */
@@ -254,6 +269,21 @@ static void too_many_files_are_counted(void **state)
 	manifests_stop(&m);
 }
 
+static void a_folder_that_cannot_be_listed_costs_no_descriptor(void **state)
+{
+	int next = dup(STDERR_FILENO), after;
+
+	(void)state;
+	(void)close(next);
+	got.no_memory = true;
+	assert_int_equal(manifests_start(&m, loop, &pods, dir, on_done, &got), -ENOMEM);
+	manifests_stop(&m);
+	got.no_memory = false;
+	after = dup(STDERR_FILENO);
+	(void)close(after);
+	assert_int_equal(after, next);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -266,6 +296,7 @@ int main(void)
 		CASE(what_is_no_folder_is_an_error),
 		CASE(it_can_be_stopped_in_the_middle),
 		CASE(too_many_files_are_counted),
+		CASE(a_folder_that_cannot_be_listed_costs_no_descriptor),
 	};
 
 	return cmocka_run_group_tests_name("init manifests", tests, NULL, NULL);

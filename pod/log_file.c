@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,11 +19,13 @@
 #include "base/time.h"
 
 /* Modes as the kubelet's and containerd's. */
-#define DIR_MODE   0755
-#define FILE_MODE  0640
+#define DIR_MODE        0755
+#define FILE_MODE       0640
 
 /* "4294967295.log.20240102-030405-000001" */
-#define NAME_BYTES 48
+#define NAME_BYTES      48
+#define TIME_SUFFIX_LEN 16
+#define ROTATED_MAX     999999ul
 
 void log_file_pod_dir(char dir[static NAME_MAX + 1], const char *namespace,
 		      const char *pod, const char *uid)
@@ -135,6 +138,21 @@ static const char *name_parse(const char *name, uint32_t *ret_attempt)
 	return at + 4;
 }
 
+/* ".YYYYMMDD-HHMMSS", perhaps with "-NNNNNN": what rotated_name() makes. */
+static bool is_rotated(const char *suffix)
+{
+	static const char pattern[] = ".dddddddd-dddddd-dddddd";
+	size_t len = strlen(suffix);
+
+	if (len != TIME_SUFFIX_LEN && len != sizeof(pattern) - 1)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (pattern[i] == 'd' ? suffix[i] < '0' || suffix[i] > '9' :
+					suffix[i] != pattern[i])
+			return false;
+	return true;
+}
+
 static void scan_old_attempt(void *arg, int dir_fd, const char *name)
 {
 	const struct log_file *file = arg;
@@ -159,7 +177,7 @@ static void scan_rotated(void *arg, int dir_fd, const char *name)
 	const char *suffix = name_parse(name, &attempt);
 
 	(void)dir_fd;
-	if (!suffix || *suffix != '.' || attempt != r->attempt)
+	if (!suffix || !is_rotated(suffix) || attempt != r->attempt)
 		return;
 	if (!r->count || strcmp(name, r->oldest) < 0)
 		(void)snprintf(r->oldest, sizeof(r->oldest), "%s", name);
@@ -213,29 +231,50 @@ int log_file_open(struct log_file *file)
 	return 0;
 }
 
-/* A free name with the present time. Names of one second are numbered, and a clock that
- * was set back does not change the order. */
-static int rotated_name(struct log_file *file, int dir_fd, char name[static NAME_BYTES])
+struct newest {
+	uint32_t attempt;
+	char suffix[NAME_BYTES]; /* "" = there is none */
+};
+
+static void scan_newest(void *arg, int dir_fd, const char *name)
 {
-	int64_t now_sec = time_wall_ns() / NSEC_PER_SEC;
-	char t[TIME_TEXT_SIZE];
-	struct stat st;
+	struct newest *newest = arg;
+	uint32_t attempt;
+	const char *suffix = name_parse(name, &attempt);
 
-	if (now_sec > file->rotated_sec) {
-		file->rotated_sec = now_sec;
-		file->rotated_same = 0;
+	(void)dir_fd;
+	if (suffix && attempt == newest->attempt && is_rotated(suffix) &&
+	    strcmp(suffix, newest->suffix) > 0)
+		strcpy(newest->suffix, suffix);
+}
+
+/* The present time, or the newest name's with the next number: names of one second are
+ * numbered, and a clock that was set back does not change the order. What is in the
+ * directory decides, as it outlives us and what the pruning freed is no new name. */
+static int rotated_name(const struct log_file *file, int dir_fd,
+			char name[static NAME_BYTES])
+{
+	struct newest newest = { .attempt = file->attempt };
+	char t[TIME_TEXT_SIZE], now[TIME_SUFFIX_LEN + 1];
+	int r = dir_scan(dir_fd, scan_newest, &newest);
+
+	if (r < 0)
+		return r;
+	time_text_sec(time_wall_ns(), t);
+	(void)snprintf(now, sizeof(now), ".%.4s%.2s%.2s-%.2s%.2s%.2s", t, t + 5, t + 8,
+		       t + 11, t + 14, t + 17);
+	if (strncmp(now, newest.suffix, TIME_SUFFIX_LEN) > 0) {
+		(void)snprintf(name, NAME_BYTES, "%u.log%s", file->attempt, now);
+	} else {
+		unsigned long number = 0;
+
+		if (newest.suffix[TIME_SUFFIX_LEN])
+			number = strtoul(newest.suffix + TIME_SUFFIX_LEN + 1, NULL, 10);
+		(void)snprintf(name, NAME_BYTES, "%u.log%.*s-%06lu", file->attempt,
+			       TIME_SUFFIX_LEN, newest.suffix,
+			       MIN(number + 1, ROTATED_MAX));
 	}
-	time_text_sec(file->rotated_sec * NSEC_PER_SEC, t);
-	do {
-		int n = snprintf(name, NAME_BYTES, "%u.log.%.4s%.2s%.2s-%.2s%.2s%.2s",
-				 file->attempt, t, t + 5, t + 8, t + 11, t + 14, t + 17);
-
-		if (file->rotated_same)
-			(void)snprintf(name + n, NAME_BYTES - (size_t)n, "-%06u",
-				       file->rotated_same);
-		file->rotated_same++;
-	} while (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0);
-	return errno == ENOENT ? 0 : -errno;
+	return 0;
 }
 
 /* Not by RENAME_NOREPLACE, which 9p refuses: nobody else makes names here. */

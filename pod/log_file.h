@@ -43,10 +43,8 @@ struct log_file {
 	int fd; /* -1 = to be opened by the next write */
 	uint64_t inode;
 	int64_t size;
-	int64_t rotated_sec;   /* the newest time used in a name, */
-	uint32_t rotated_same; /* and how often it was */
-	int code;              /* positive errno of the last write, 0 when it went well */
-	uint64_t lost_bytes;   /* not written, ever */
+	int code;            /* positive errno of the last write, 0 when it went well */
+	uint64_t lost_bytes; /* not written, ever */
 };
 
 /* Opens the log directory and makes it, with its parents, if it is not there. The

@@ -158,6 +158,41 @@ static void test_rotation(void **state)
 	free(text);
 }
 
+/* Another process goes on with the files, within the same second: after the pruning too
+ * its names are the newest. */
+static void test_rotation_goes_on(void **state)
+{
+	char line[64], path[512], *text;
+	off_t bytes;
+
+	(void)state;
+	limits.max_bytes = 11; /* a line to a file */
+	for (int i = 0; i < 40; i++) {
+		snprintf(line, sizeof(line), "line %05d\n", i);
+		write_text(line);
+		log_file_close(&file);
+		log_file_init(&file, &limits, "ns_pod_uid", "main", 7);
+	}
+	assert_int_equal(files_count("7.log", &bytes), 3);
+	text = files_text(7);
+	assert_string_equal(text, "line 00037\nline 00038\nline 00039\n");
+	free(text);
+
+	/* The clock was set back, and somebody left what is no name of ours. */
+	for (const char *const *name =
+		     (const char *const[]){ "7.log.29991231-235959", "7.log.zzz",
+					    "7.log.29991231-235959-x",
+					    "7.log.29991231-2359590",
+					    "77.log.30000101-000000", NULL };
+	     *name; name++) {
+		snprintf(path, sizeof(path), "%s/%s", member_dir, *name);
+		close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	}
+	write_text("line 00040\n");
+	snprintf(path, sizeof(path), "%s/7.log.29991231-235959-000001", member_dir);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
 /* One burst larger than several files is cut between lines. */
 static void test_rotation_in_burst(void **state)
 {
@@ -378,6 +413,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_layout, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rotation, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rotation_goes_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rotation_in_burst, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_old_attempts, setup, teardown),

@@ -24,6 +24,20 @@ struct end {
  * 127 (a member ended by a signal) become 127; the final line has the true one. */
 int end_port_value(int exit_code);
 
+/* The next three are for the way there, when no loop runs any more. They wait for at most
+ * wait_ms, whatever the kernel does to the process that makes the call that blocks. */
+
+/* Collects what ends, until no child is left. */
+void end_reap(int64_t wait_ms);
+
+/* Writes back what is in memory, and makes "/" read-only: its journal is clean then. Only
+ * for the initial pid namespace: elsewhere the super blocks are the host's. */
+void end_sync(int64_t wait_ms);
+
+/* Until the terminal has sent what was written: it takes bytes faster than it sends them,
+ * and no power-off waits for it. Nothing to do for what is no terminal. */
+void end_drain(int fd, int64_t wait_ms);
+
 /* Returns only when the kernel refuses: -errno. Outside the initial pid namespace the
  * action is to exit with the code. */
 int end_now(const struct end *end, enum machine_end how, int exit_code);

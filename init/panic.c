@@ -8,13 +8,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "base/time.h"
 #include "init/outcome.h"
 
 static const int fault_signals[] = { SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
@@ -24,6 +20,8 @@ static const int fault_signals[] = { SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
 #define STACK_BYTES     (64 * 1024)
 #define CONSOLE_WAIT_MS 500
 #define KILL_WAIT_MS    2000
+/* Some 400 bytes, at 1200 baud. */
+#define DRAIN_WAIT_MS   4000
 
 /* How often the handler was entered: each time less is tried. */
 enum { TRY_ALL, TRY_LAST_ACT, TRY_REAPING };
@@ -102,44 +100,6 @@ static void say_fault(int sig, const siginfo_t *si, const ucontext_t *context)
 
 /* ---- the way down ----------------------------------------------------------------- */
 
-/* Reaps until no child is left or the time is over. */
-static void reap_for(int64_t wait_ms)
-{
-	int64_t end_ns = time_add(time_boot_ns(), wait_ms * NSEC_PER_MSEC);
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	for (;;) {
-		siginfo_t si = { 0 };
-		int64_t left_ns = end_ns - time_boot_ns();
-		struct timespec left = { .tv_sec = left_ns / NSEC_PER_SEC,
-					 .tv_nsec = left_ns % NSEC_PER_SEC };
-
-		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG) < 0)
-			return; /* ECHILD: all are gone */
-		if (si.si_pid)
-			continue;
-		if (left_ns <= 0)
-			return;
-		(void)sigtimedwait(&set, NULL, &left);
-	}
-}
-
-/* A copy of us makes the call that may never return. Raw: fork() takes locks that the
- * faulting code may hold. */
-static void sync_in_child(void)
-{
-	long pid = syscall(SYS_clone, (unsigned long)SIGCHLD, NULL, NULL, NULL, NULL);
-
-	if (pid == 0) {
-		sync();
-		_exit(0);
-	}
-	if (pid > 0)
-		reap_for(policy_now.sync_ms);
-}
-
 static void wind_down(void)
 {
 	/* -1 means everybody only to PID 1 of a namespace; to others it means the host.
@@ -147,22 +107,18 @@ static void wind_down(void)
 	if (getpid() != 1)
 		return;
 	(void)kill(-1, SIGTERM);
-	reap_for(policy_now.grace_ms);
+	end_reap(policy_now.grace_ms);
 	(void)kill(-1, SIGKILL);
-	reap_for(KILL_WAIT_MS);
+	end_reap(KILL_WAIT_MS);
 	if (policy_now.end.initial_pid_ns)
-		sync_in_child();
+		end_sync(policy_now.sync_ms);
 }
 
 static void on_fault(int sig, siginfo_t *si, void *context)
 {
-	sigset_t set;
 	int attempt = entered;
 
 	entered = attempt + 1;
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD); /* sigtimedwait(2) wants it blocked */
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	if (attempt <= TRY_LAST_ACT)
 		say_fault(sig, si, context);
 	if (policy_now.how != END_STAY) {
@@ -170,6 +126,7 @@ static void on_fault(int sig, siginfo_t *si, void *context)
 			wind_down();
 		if (attempt <= TRY_LAST_ACT) {
 			say(final_line, strlen(final_line));
+			end_drain(policy_now.console_fd, DRAIN_WAIT_MS);
 			(void)end_now(&policy_now.end, policy_now.how, END_CODE_PANIC);
 		}
 	}

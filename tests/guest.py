@@ -139,9 +139,12 @@ class Guest:
 
     @property
     def final(self):
-        """podinit's last words as an object, None when there are none (so far)."""
-        text = self.console.final_text
-        return json.loads(text) if text else None
+        """podinit's last words as an object, None when there are none (so far), or when
+        they were cut."""
+        try:
+            return json.loads(self.console.final_text or "")
+        except ValueError:
+            return None
 
 
 def call(guest, channel, name, arguments, timeout=WAIT_S):

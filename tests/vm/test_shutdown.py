@@ -66,6 +66,22 @@ class Shutdown(unittest.TestCase):
                                  if name not in ("good", "failing")])
         self.assertRegex(vm.console_text, r"broken\.json:2")
 
+    def test_a_fault_in_pid_1_has_its_last_words(self):
+        """The kernel's handler of core dumps is root outside of all pods."""
+        script = ("echo '|/bin/busybox kill -SEGV 1' >/k/core_pattern; "
+                  "trap 'sh -c \"kill -ABRT \\$\\$\"' USR1; "
+                  "echo up; while :; do read x; done")
+        vm = self.boot([pod("crash", container(
+            "main", script, stdin=True, volumeMounts=[{"name": "k", "mountPath": "/k"}]),
+            volumes=[{"name": "k", "hostPath": {"path": "/proc/sys/kernel"}}],
+            terminationGracePeriodSeconds=1)])
+        vm.wait_log("crash", "main", "up")
+        vm.command("member-kill", name="crash", member="main", signal="USR1")
+        self.assertEqual(vm.wait_end(), 125)
+        self.assertRegex(vm.console_text, "podinit: fault in PID 1: SIGSEGV")
+        self.assertEqual(vm.final, {"outcome": "failed", "exitCode": 125,
+                                    "action": "power-off", "pods": []})
+
     def test_broken_machine_file_is_a_failed_boot(self):
         """What it wanted for its pods is not known, so none is started on defaults."""
         self.vm = vm = VM([pod("never", container("main", "echo ran"))],

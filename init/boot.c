@@ -34,6 +34,8 @@
 /* After a fault of our own: less than a pod's default grace, as nobody supervises. */
 #define PANIC_GRACE_MS 10000
 #define PANIC_SYNC_MS  10000
+/* When the boot failed little was written. */
+#define FAILED_SYNC_MS 10000
 
 void boot_init(struct boot *b, char *const *args)
 {
@@ -380,6 +382,9 @@ void boot_fail(struct boot *b, const char *step, const struct err *e)
 		log_error("boot failed, staying as the machine file says");
 		end_hold();
 	}
+	kill_rest(NULL); /* the helpers of a late step */
+	if (b->kind.initial_pid_ns)
+		end_sync(FAILED_SYNC_MS);
 	o = outcome_of(true, false, 0, how, b->kind.initial_pid_ns);
 	end_machine(b, &o, NULL, how);
 }

@@ -110,6 +110,7 @@ SRC_rootfs := \
 	rootfs/member_system.c \
 	rootfs/member_volume.c \
 	rootfs/modules.c \
+	rootfs/mount_table.c \
 	rootfs/tree.c \
 	rootfs/unmount.c \
 	#

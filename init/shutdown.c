@@ -321,10 +321,12 @@ int shutdown_init(struct shutdown *s, struct loop *loop, struct pods *pods,
 	child_init(&s->unmount);
 	s->unmount.name = "unmount";
 	s->unmount.run = unmount_all_run;
+	s->unmount.arg = &s->unmount.timeout_ns;
 	s->unmount.done = unmount_ended;
 	child_init(&s->sync);
 	s->sync.name = "sync";
 	s->sync.run = unmount_sync_run;
+	s->sync.arg = &s->sync.timeout_ns;
 	s->sync.done = sync_ended;
 	return loop_timer_set(loop, &s->timer, IDLE_NS);
 }

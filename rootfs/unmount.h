@@ -7,12 +7,17 @@
 #ifndef ROOTFS_UNMOUNT_H
 #define ROOTFS_UNMOUNT_H
 
-/* child.run: sync(2). arg unused. */
+/* For both: arg is a const int64_t *, the time of the helper in ns. They answer before it
+ * is over, however many disks do not; processes that hang are left behind. */
+
+/* child.run: writes back every file system, each on its own. Says on stderr what was not;
+ * exit code = how many (at most 100). */
 int unmount_sync_run(void *arg);
 
-/* child.run: unmounts every mount that holds data on a device or the network, newest
- * first, remounts what is busy read-only, leaves pseudo file systems alone. Says on
- * stderr what stayed writable; exit code = how many (at most 100). arg unused. */
+/* child.run: makes every super block with data on a device or the network read-only, all
+ * at once and the root's last; unmounts their mounts, newest first; leaves pseudo file
+ * systems alone. Says on stderr what stays writable, unmounted or not; exit code = how
+ * many (at most 100). In a container it only unmounts. */
 int unmount_all_run(void *arg);
 
 #endif

@@ -58,28 +58,41 @@ static bool flat_key(const char *text, const char *key, uint64_t *ret)
 	return false;
 }
 
-/* Enables below path what path itself was given. One write a controller: a single
- * refused one (cpu while real-time tasks run, say) must not take the others with it. */
+static void enable_one_by_one(int dir_fd, const char *path, char *names)
+{
+	char *save = NULL;
+
+	for (char *name = strtok_r(names, " ", &save); name;
+	     name = strtok_r(NULL, " ", &save)) {
+		int r = group_write(dir_fd, path, "cgroup.subtree_control", name);
+
+		if (r < 0)
+			log_warn("cgroup: controller %s is not available below %s: %s",
+				 name + 1, path, strerror(-r));
+	}
+}
+
+/* Enables below path what path itself was given: all in one write, and one by one when
+ * the kernel refuses that (cpu while real-time tasks run, say), so that a single one does
+ * not take the others with it. */
 static void enable_controllers(int dir_fd, const char *path)
 {
-	char have[512], now[512], *save = NULL;
+	char have[512], want[512], *save = NULL;
+	size_t len = 0;
 
 	if (group_read(dir_fd, path, "cgroup.controllers", have, sizeof(have)) < 0)
 		return;
 	for (char *name = strtok_r(have, " \n", &save); name;
 	     name = strtok_r(NULL, " \n", &save)) {
-		char text[64];
-		int r;
+		int n = snprintf(want + len, sizeof(want) - len, "%s+%s", len ? " " : "",
+				 name);
 
-		(void)snprintf(text, sizeof(text), "+%s", name);
-		r = group_write(dir_fd, path, "cgroup.subtree_control", text);
-		if (r < 0)
-			log_warn("cgroup: controller %s is not available below %s: %s",
-				 name, path, strerror(-r));
+		if (n < 0 || (size_t)n >= sizeof(want) - len)
+			return; /* the kernel knows a dozen short names */
+		len += (size_t)n;
 	}
-	/* Reading back is the proof (T43); a difference was named above. */
-	if (group_read(dir_fd, path, "cgroup.subtree_control", now, sizeof(now)) >= 0)
-		log_debug("cgroup: below %s: %s", path, now);
+	if (len && group_write(dir_fd, path, "cgroup.subtree_control", want) < 0)
+		enable_one_by_one(dir_fd, path, want);
 }
 
 static int make_dir(int dir_fd, const char *path)

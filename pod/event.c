@@ -112,8 +112,7 @@ static void add_exit(struct text *t, const struct member *m)
 
 void member_publish(struct member *m, enum pod_event event)
 {
-	const struct attempt *a = m->committed || !member_alive(m) ? &m->now :
-								     &m->starting;
+	const struct attempt *a = m->committed ? &m->now : &m->starting;
 	struct text t;
 
 	text_open(&t, m->pod);

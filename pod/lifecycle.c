@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "config/machine.h"
 #include "pod/log_file.h"
+#include "pod/member_log.h"
 #include "pod/pod.h"
 #include "rootfs/tree.h"
 
@@ -61,10 +62,14 @@ static void cleanup_done(struct child *child)
 {
 	struct pod *pod = container_of(child, struct pod, cleanup);
 
-	if (!child_ok(child))
+	/* At the machine's end everything is killed, and what lies in memory goes anyway.
+	 */
+	if (!child_ok(child) && !pod->pods->stopping)
 		log_warn("pod %s/%s: %s not removed: %s", pod->namespace, pod->name,
 			 (const char *)child->arg,
-			 child->timed_out ? "timed out" : child->output);
+			 child->timed_out      ? "timed out" :
+			 child->exit.by_signal ? "killed" :
+						 child->output);
 	pod_advance(pod);
 }
 
@@ -85,23 +90,43 @@ static void start_cleanup(struct pod *pod, char *path)
 			 strerror(-r));
 }
 
+static void remove_logs(struct pod *pod)
+{
+	const struct log_owner owner = {
+		.namespace = pod->namespace,
+		.pod = pod->name,
+		.uid = pod->uid,
+	};
+	char name[NAME_MAX + 1];
+
+	if (log_service_remove_pod(pod->pods->logs, &owner))
+		return;
+	log_file_pod_dir(name, pod->namespace, pod->name, pod->uid);
+	if (asprintf(&pod->log_dir, "%s/%s", pod->pods->machine->log_dir, name) < 0)
+		pod->log_dir = NULL; /* without memory the logs stay */
+	else
+		start_cleanup(pod, pod->log_dir);
+}
+
 /* The record goes, and with it the logs, as the kubelet does it. */
 static void advance_deletion(struct pod *pod)
 {
 	if (child_running(&pod->cleanup))
 		return;
-	if (pod->spec && !pod->log_dir) {
-		char name[NAME_MAX + 1];
-
-		log_file_pod_dir(name, pod->namespace, pod->name, pod->uid);
-		if (asprintf(&pod->log_dir, "%s/%s", pod->pods->machine->log_dir, name) <
-		    0)
-			pod->log_dir = NULL; /* without memory the logs stay */
-		else
-			start_cleanup(pod, pod->log_dir);
+	if (pod->spec && !pod->logs_removed) {
+		pod->logs_removed = true;
+		remove_logs(pod);
 	}
 	if (!child_running(&pod->cleanup))
 		pods_forget(pod->pods, pod);
+}
+
+static bool has_empty_dir(const struct pod *pod)
+{
+	for (size_t i = 0; i < pod->spec->n_volumes; i++)
+		if (pod->spec->volumes[i].kind == VOLUME_EMPTY_DIR)
+			return true;
+	return false;
 }
 
 static void finish(struct pod *pod)
@@ -118,7 +143,7 @@ static void finish(struct pod *pod)
 			 strerror(-r));
 	pod->state = POD_ENDED;
 	pod_update_status(pod);
-	if (pod->spec->n_volumes)
+	if (has_empty_dir(pod))
 		start_cleanup(pod, pod->run_dir);
 	pods_pod_ended(pods, pod);
 }
@@ -170,7 +195,7 @@ static void start_containers(struct pod *pod)
 	for (size_t i = pod->spec->n_init; i < pod->n_members; i++)
 		pod->members[i].wait_reason = "ContainerCreating";
 	for (size_t i = pod->spec->n_init; i < pod->n_members; i++) {
-		/* A start that fails at once may end the pod while we are at it. */
+		/* None of the starts ends the pod at once; a stop by a hook would. */
 		if (pod->state != POD_RUNNING)
 			break;
 		if (pod->members[i].state == MEMBER_WAITING)

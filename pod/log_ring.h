@@ -28,6 +28,7 @@ enum log_message_kind {
 	LOG_MESSAGE_JUMP,   /* the next message is at offset 0 */
 	LOG_MESSAGE_LINES,  /* append; without lines: make the file */
 	LOG_MESSAGE_CLOSE,  /* this attempt has ended */
+	LOG_MESSAGE_REMOVE, /* the pod is gone, and its directory with it */
 	LOG_MESSAGE_FINISH, /* flush to the disk and end */
 };
 

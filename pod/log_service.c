@@ -110,6 +110,18 @@ void log_service_close(struct log_service *s, struct log_user *user,
 		(void)log_ring_put(&s->ring, LOG_MESSAGE_CLOSE, user->id, file, NULL, 0);
 }
 
+bool log_service_remove_pod(struct log_service *s, const struct log_owner *owner)
+{
+	char pod_dir[NAME_MAX + 1];
+	struct log_file file;
+
+	if (s->direct || s->finished)
+		return false;
+	log_file_pod_dir(pod_dir, owner->namespace, owner->pod, owner->uid);
+	log_file_init(&file, &s->limits, pod_dir, "", 0);
+	return log_ring_put(&s->ring, LOG_MESSAGE_REMOVE, 0, &file, NULL, 0);
+}
+
 /* ---- back-pressure ---------------------------------------------------------------- */
 
 bool log_service_full(const struct log_service *s)
@@ -149,6 +161,9 @@ static void finish_end(struct log_service *s)
 	s->finished = true;
 	s->finish_done = NULL;
 	loop_timer_cancel(&s->finish);
+	loop_timer_cancel(&s->restart);
+	if (s->writer_pidfd >= 0)
+		(void)proc_signal(s->writer_pidfd, SIGKILL); /* its exit still comes */
 	if (done)
 		done(s->finish_arg);
 }
@@ -261,6 +276,10 @@ static void on_writer_exit(struct loop_src *src, uint32_t events)
 	while (report_take(s))
 		;
 	writer_forget(s);
+	/* It may have died between taking the wish for room and granting it. */
+	waiters_wake(s);
+	if (s->finished)
+		return; /* file systems are going: nothing may open a file there again */
 	m = s->finish_put ? log_ring_peek(&s->ring) : NULL;
 	if (r == 0 && m && m->kind == LOG_MESSAGE_FINISH && !e.by_signal) {
 		if (e.status)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/proc.h"
+#include "base/str.h"
+#include "rootfs/tree.h"
 
 /* Descriptors at most; numbers of logs are dense, so few share a slot. */
 #define SLOTS      512
@@ -109,6 +112,24 @@ static void file_close(const struct log_message *m)
 	slot->log_id = 0;
 }
 
+/* In its turn: whatever the pod said comes before, nothing after. */
+static void pod_remove(const struct log_message *m)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < SLOTS; i++) {
+		struct slot *slot = &writer.slots[i];
+
+		if (!slot->log_id || strcmp(slot->pod_dir, m->bytes) != 0)
+			continue;
+		log_file_close(&slot->file);
+		slot->log_id = 0;
+	}
+	if (path_join(path, sizeof(path), writer.limits->dir, m->bytes) > 0)
+		(void)tree_remove(
+			path); /* what cannot be removed now stays for a person */
+}
+
 /* One call for all files, also those that were closed long ago. */
 static int finish(void)
 {
@@ -166,6 +187,8 @@ int log_writer_run(struct log_ring *ring, const struct log_limits *limits, int r
 			lines_write(m);
 		else if (m->kind == LOG_MESSAGE_CLOSE)
 			file_close(m);
+		else if (m->kind == LOG_MESSAGE_REMOVE)
+			pod_remove(m);
 		else if (m->kind == LOG_MESSAGE_FINISH)
 			break;
 		log_ring_take(ring);

@@ -45,8 +45,9 @@ struct member_log {
 	struct log_stats stats;
 	struct log_tail tail;
 	struct log_file file;
-	char *rests; /* RESTS_BYTES */
-	char *name;  /* "namespace/pod/member" */
+	char *rests;  /* RESTS_BYTES */
+	char *name;   /* "namespace/pod/member" */
+	char *prefix; /* of its lines on the console: the name and ": " */
 	char *member;
 	struct log_record_head *record;
 	size_t record_len;
@@ -130,7 +131,7 @@ static void on_line(void *arg, const char *text, size_t len, bool partial)
 	if (s->journal)
 		journal_line(b, partial, text, len);
 	if (s->config.console)
-		log_console_line(log->name, text, len);
+		log_console_line(log->prefix, text, len);
 	log->stats.lines += !partial;
 	b->grew = true;
 }
@@ -388,6 +389,10 @@ static int log_make(struct member_log *log, const struct log_owner *owner)
 		log->name = NULL; /* asprintf(3) leaves it undefined */
 		return -ENOMEM;
 	}
+	if (asprintf(&log->prefix, "%s: ", log->name) < 0) {
+		log->prefix = NULL;
+		return -ENOMEM;
+	}
 	log->member = strdup(owner->member);
 	log_file_pod_dir(log->pod_dir, owner->namespace, owner->pod, owner->uid);
 	return log->member ? record_make(log, owner) : -ENOMEM;
@@ -432,6 +437,7 @@ void member_log_free(struct member_log *log)
 		(void)munmap(log->rests, RESTS_BYTES);
 	log_tail_free(&log->tail);
 	free(log->name);
+	free(log->prefix);
 	free(log->member);
 	free(log->record);
 	free(log);

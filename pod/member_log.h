@@ -57,6 +57,10 @@ struct log_owner {
 	const char *namespace, *pod, *uid, *member;
 };
 
+/* The pod is deleted: its log directory goes, after what is still on its way there. true:
+ * the writer child sees to it; false: there is none (or no room), the caller does. */
+bool log_service_remove_pod(struct log_service *s, const struct log_owner *owner);
+
 struct member_log; /* allocated by member_log_new, one per member, over all attempts */
 
 /* NULL when out of memory. */

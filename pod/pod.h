@@ -127,7 +127,8 @@ struct pod {
 	struct sandbox sandbox;
 	struct child cleanup; /* removes run_dir at the end, the logs at the deletion */
 	char *log_dir;        /* NULL until the deletion; owned */
-	char run_dir[64];     /* PODS_DIR/UID, with volumes/NAME below; made on demand */
+	bool logs_removed;
+	char run_dir[64]; /* PODS_DIR/UID, with volumes/NAME below; made on demand */
 	struct loop_garbage garbage;
 	size_t n_members;
 	struct member members[];
@@ -185,7 +186,7 @@ void sandbox_release(struct sandbox *s);
 /* Recomputes phase and conditions, notes transition times, publishes POD_CHANGED. */
 void pod_update_status(struct pod *pod);
 const char *pod_condition_name(enum pod_condition c);
-/* INIT, STARTING, RUNNING, FAILED, KILLING, KILLED, FINISHED: the older names. */
+/* INIT, STARTING, RUNNING, FAILED, KILLING, KILLED, FINISH: the older names. */
 const char *pod_lifecycle_name(const struct pod *pod);
 
 /* ---- event.c ---- */

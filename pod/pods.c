@@ -250,16 +250,16 @@ int pods_refuse(struct pods *pods, const struct manifest_pod *from,
 		const struct diag *diag, struct err *e)
 {
 	const char *namespace = from->namespace[0] ? from->namespace : "default";
+	const char *name = from->name[0] ? from->name : "unnamed";
 	struct pod *pod;
-	int r = check_create(pods, namespace, from->name, e);
+	int r = check_create(pods, namespace, name, e);
 
 	if (r < 0)
 		return r;
 	pod = pod_new(pods, 0);
 	if (!pod)
-		return err_set(e, STAGE_CONFIG, ENOMEM, "pod %s", from->name);
-	(void)snprintf(pod->name, sizeof(pod->name), "%s",
-		       from->name[0] ? from->name : "unnamed");
+		return err_set(e, STAGE_CONFIG, ENOMEM, "pod %s", name);
+	(void)snprintf(pod->name, sizeof(pod->name), "%s", name);
 	(void)snprintf(pod->namespace, sizeof(pod->namespace), "%s", namespace);
 	make_uid(pods, pod->uid);
 	pod->state = POD_REFUSED;

@@ -51,11 +51,21 @@ static const char *ended_phase(const struct pod *pod)
 	return "Succeeded";
 }
 
+static bool containers_ended(const struct pod *pod)
+{
+	for (size_t i = pod->spec->n_init; i < pod->n_members; i++)
+		if (pod->members[i].state != MEMBER_ENDED)
+			return false;
+	return true;
+}
+
 static const char *compute_phase(const struct pod *pod)
 {
 	if (pod->state == POD_REFUSED)
 		return "Failed";
-	if (pod->state == POD_ENDED)
+	/* The last container's end is the pod's: it was not "Running" in between. */
+	if (pod->state == POD_ENDED ||
+	    (pod->state == POD_RUNNING && containers_ended(pod)))
 		return ended_phase(pod);
 	return some_never_ran(pod) ? "Pending" : "Running";
 }

@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -281,3 +282,56 @@ class Logs(Isolation):
         guest.command("pod-delete", name="p")
         guest.wait_event("POD_DELETED", pod="p")
         self.assertEqual(list(path.parents[2].iterdir()), [])
+
+    def test_console_copy_names_the_member(self):
+        guest = self.start([pod("p", container("main", "echo hi"))],
+                           machine={"onPodsDone": "stay", "logs": {"console": True}})
+        guest.wait_console(r"(?m)^default/p/main: hi$")
+
+
+class SlowDisk(NSCase):
+    """Logs on a real disk: the writer child is at work."""
+
+    MACHINE = {"onPodsDone": "stay", "shutdownTimeoutMs": 2000}
+
+    def start_on_disk(self, manifests):
+        self.logs = Path(tempfile.mkdtemp(prefix="podinit-logs-", dir="/var/tmp"))
+        self.addCleanup(shutil.rmtree, self.logs)
+        return self.start(manifests, machine=self.MACHINE, binds=[(self.logs, "/var/log/pods")])
+
+    def writer(self):
+        """The pid of the only child of PID 1 that is no member: it is in PID 1's group."""
+        path = self.guest.cgroup.path / "init/cgroup.procs"
+        pids = [int(pid) for pid in path.read_text().split()]
+        return [pid for pid in pids if pid != self.guest.pid]
+
+    def test_deletion_comes_after_the_last_line(self):
+        guest = self.start_on_disk([pod("p", container("main", "echo one; read x",
+                                                       stdin=True))])
+        guest.wait_log("p", "main", "one")
+        writer, = self.writer()
+        os.kill(writer, signal.SIGSTOP)  # a disk that takes its time
+        guest.command("pod-create", manifest=pod("q", container("main", "echo late")))
+        guest.wait_phase("q", "Succeeded")
+        guest.command("pod-delete", name="q")
+        guest.wait_event("POD_DELETED", pod="q")
+        os.kill(writer, signal.SIGCONT)
+        guest.command("pod-create", manifest=pod("r", container("main", "echo last")))
+        guest.wait_phase("r", "Succeeded")
+        guest.command("pod-delete", name="r")
+        guest.wait_event("POD_DELETED", pod="r")
+        guest.command("shutdown")
+        guest.wait_end()  # the writer has taken everything by then
+        self.assertEqual([path.name.split("_")[1] for path in self.logs.iterdir()], ["p"])
+
+    def test_a_writer_that_was_given_up_has_no_successor(self):
+        guest = self.start_on_disk([pod("p", container("main", "echo one; read x",
+                                                       stdin=True),
+                                        terminationGracePeriodSeconds=0)])
+        guest.wait_log("p", "main", "one")
+        writer, = self.writer()
+        os.kill(writer, signal.SIGSTOP)
+        guest.command("shutdown")
+        guest.wait_end()
+        self.assertIn("did not finish in time", guest.console_text)
+        self.assertNotIn("another one goes on", guest.console_text)

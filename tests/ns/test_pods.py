@@ -338,6 +338,28 @@ class StartFailures(NSCase):
         guest.wait_log("p", "main", "came late")
         guest.wait_phase("p", "Succeeded")
 
+    def test_a_failed_restart_is_told_of_its_own_attempt(self):
+        guest = self.start([], machine=FAST)
+        os.makedirs(guest.path("/there"))
+        guest.command("pod-create", manifest=pod("p", container(
+            "main", "exit 1", volumeMounts=[{"name": "v", "mountPath": "/v"}]),
+            volumes=[{"name": "v", "hostPath": {"path": "/there", "type": "Directory"}}],
+            restartPolicy="Always"))
+        guest.wait_event("MEMBER_EXITED", pod="p", member="main", attempt=1)
+        os.rmdir(guest.path("/there"))
+        failed = guest.wait_event("MEMBER_FAILED", pod="p", member="main")["data"]
+        ended = [event["data"]["attempt"] for event in guest.events
+                 if event.get("event") == "MEMBER_EXITED"]
+        self.assertEqual(failed["attempt"], max(ended) + 1)
+
+    def test_a_pod_that_never_ran_was_never_running(self):
+        guest = self.start([pod("p", container("main", command=["/bin/foo"]))],
+                           machine=FAST)
+        guest.wait_phase("p", "Failed")
+        phases = [event["data"]["phase"] for event in guest.events
+                  if event.get("event") == "POD_CHANGED"]
+        self.assertNotIn("Running", phases)
+
     def test_no_command_anywhere(self):
         guest = self.start([pod("p", container("main", image="bare"))], machine=FAST,
                            images={"bare/latest": self.bare_image()})
@@ -396,6 +418,16 @@ class BadInput(NSCase):
 
 
 class Ends(NSCase):
+    def test_an_orderly_end_has_no_warning(self):
+        guest = self.start([pod("p", container("main", Stop.TERM, stdin=True, volumeMounts=[
+            {"name": "v", "mountPath": "/v"}]), volumes=[{"name": "v"}],
+            restartPolicy="Always")])
+        guest.wait_log("p", "main", "UP")
+        mark = len(guest.console_text)
+        guest.command("shutdown")
+        guest.wait_end(timeout=10)
+        self.assertNotRegex(guest.console_text[mark:], "(?m)(warn|error): ")
+
     def test_power_off_when_done(self):
         guest = self.start([pod("p", container("main", "exit 0"))], ready=False)
         self.assertEqual(guest.wait_end(), 0)

@@ -9,10 +9,11 @@ import stat
 import subprocess
 import tarfile
 import tempfile
+import types
 import unittest
 from pathlib import Path
 
-from podvm_lib import PodvmError, channel, image, initramfs, kernel, qemu, report
+from podvm_lib import PodvmError, channel, image, initramfs, kernel, qemu, report, run
 from podvm_lib.cpio import CpioWriter
 
 
@@ -293,6 +294,15 @@ class Console(unittest.TestCase):
         console.end()
         self.assertEqual(console.final_text, '{"outcome": 1}')
         self.assertEqual(console.lines[-1], "tail")
+
+    def test_a_cut_final_line_is_no_outcome(self):
+        whole = b'podinit-final: {"outcome":"failed","exitCode":125,"pods":[]}'
+        for length in range(len(whole)):
+            console = qemu.Console()
+            console.feed(whole[:length])
+            console.end()
+            ended = types.SimpleNamespace(_console=console)
+            self.assertIsNone(run.Run._final(ended), whole[:length])
 
 
 class ChannelTest(unittest.TestCase):

@@ -122,18 +122,25 @@ static void on_stall(struct loop_timer *timer)
 {
 	struct client *cl = container_of(timer, struct client, stall_timer);
 
-	log_warn("control: %s took no byte of %zu for %lld s, dropped", cl->name,
-		 cl->out.len, CLIENT_STALL_NS / NSEC_PER_SEC);
-	cl->control->dropped++;
+	if (cl->kind != CLIENT_PORT) {
+		log_warn("control: %s took nothing for %lld s, dropped", cl->name,
+			 CLIENT_STALL_NS / NSEC_PER_SEC);
+		cl->control->dropped++;
+	}
 	cl->ops->hangup(cl);
 }
 
 static int watch_stall(struct client *cl, bool progress)
 {
-	if (cl->out.len == 0 || cl->kind == CLIENT_PORT) {
+	/* A socket may have taken all of the last answer and still be full: what waits
+	 * behind it, requests or records, waits for the peer just the same. */
+	if (!cl->out.len &&
+	    (cl->kind == CLIENT_PORT || (!cl->rest.len && !subscription_behind(cl)))) {
 		loop_timer_cancel(&cl->stall_timer);
 		return 0;
 	}
+	if (cl->kind == CLIENT_PORT)
+		return 0; /* see await_peer() */
 	if (cl->stall_timer.loop && !progress)
 		return 0;
 	return loop_timer_set(cl->control->loop, &cl->stall_timer,
@@ -263,6 +270,7 @@ static int read_in(struct client *cl)
 		if (n == 0)
 			break;
 		read_bytes += n;
+		cl->heard = true;
 	}
 	return watch_half(cl, read_bytes > 0);
 }
@@ -285,6 +293,7 @@ static int take_turn(struct client *cl)
 {
 	int r;
 
+	cl->heard = false;
 	if (cl->kind == CLIENT_PORT && cl->eof)
 		buf_consume(&cl->out, cl->out.len); /* nobody is there to take it */
 	r = write_out(cl);
@@ -344,6 +353,22 @@ static int arm(struct client *cl)
 	return cl->ops->arm(cl, events);
 }
 
+/* On a virtio port the interrupt of a request can overtake the news that the host has
+ * opened its end: until that is worked off the port reads as hung up and takes nothing
+ * (host_connected in drivers/char/virtio_console.c). The answer is kept for a moment; the
+ * news comes with an edge. */
+static int await_peer(struct client *cl)
+{
+	int r;
+
+	cl->eof = false;
+	if (cl->stall_timer.loop)
+		return 0; /* looking again would find the hang-up again, at once */
+	r = loop_timer_set(cl->control->loop, &cl->stall_timer,
+			   time_add(loop_now(cl->control->loop), CLIENT_AWAIT_NS));
+	return r < 0 ? r : arm(cl);
+}
+
 void client_turn(struct client *cl, uint32_t events)
 {
 	struct control *control = cl->control;
@@ -351,10 +376,11 @@ void client_turn(struct client *cl, uint32_t events)
 
 	if (r == 0 && control->draining)
 		say_goodbye(cl);
-	if (r == 0 && is_over(cl, events))
-		r = -ENODATA;
-	if (r == 0)
-		r = arm(cl);
+	if (r == 0 && cl->kind == CLIENT_PORT && cl->eof && cl->out.len &&
+	    (cl->heard || cl->stall_timer.loop))
+		r = await_peer(cl);
+	else if (r == 0)
+		r = is_over(cl, events) ? -ENODATA : arm(cl);
 	if (r < 0) {
 		if (r != -ENODATA && r != -EPIPE && r != -ECONNRESET)
 			log_warn("control: %s: %s", cl->name, strerror(-r));

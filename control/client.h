@@ -32,6 +32,8 @@ struct request;
 /* Taking nothing for so long ends a socket; a request that got no further byte for so
  * long is forgotten. */
 #define CLIENT_STALL_NS    (30LL * 1000000000LL)
+/* How long a port's answer is kept for a host that is not known to be there yet. */
+#define CLIENT_AWAIT_NS    (1LL * 1000000000LL)
 
 enum client_kind { CLIENT_UNIX, CLIENT_VSOCK, CLIENT_PORT };
 
@@ -63,6 +65,7 @@ struct client {
 	struct buf rest; /* read, but not looked at yet */
 	struct buf out;
 	bool eof;    /* the peer says no more */
+	bool heard;  /* bytes came in this turn */
 	bool spoke;  /* it has sent something since it came */
 	bool broken; /* memory ended in the middle of its output */
 

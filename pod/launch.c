@@ -20,9 +20,11 @@
 #include "rootfs/early.h"
 #include "rootfs/image.h"
 
-/* One member's argv, environment and mounts: the kernel's own limit for argv and envp is
- * in the MiB, the manifest's is 4 MiB. */
-#define PLAN_BYTES   (8u << 20)
+/* execve(2) takes 2 MiB with the default stack limit; a plan holds it about twice. */
+#define PLAN_BYTES   (4u << 20)
+/* Of all members together: an expanded command lives as long as its pod, and a small
+ * manifest can ask for a large expansion. */
+#define PLANS_BYTES  (64u << 20)
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -283,10 +285,20 @@ int launch_plan_new(struct member *m, struct launch_plan **ret, const char **ret
 	arena_init(&p->arena, PLAN_BYTES);
 	r = plan_fill(p, m, &image, e);
 	image_free(&image);
+	if (r == -ENOMEM)
+		r = err_set(e, STAGE_IMAGE, E2BIG, "command and environment of %s",
+			    m->spec->name);
+	p->total_bytes = &m->pod->pods->plan_bytes;
+	if (r == 0 && *p->total_bytes > PLANS_BYTES - p->arena.used_bytes)
+		r = err_setx(e, STAGE_IMAGE, ENOMEM,
+			     "the commands of all members need more than %u MiB",
+			     PLANS_BYTES >> 20);
 	if (r < 0) {
+		p->total_bytes = NULL;
 		launch_plan_free(p);
 		return r;
 	}
+	*p->total_bytes += p->arena.used_bytes;
 	*ret = p;
 	return 0;
 }
@@ -295,6 +307,8 @@ void launch_plan_free(struct launch_plan *plan)
 {
 	if (!plan)
 		return;
+	if (plan->total_bytes)
+		*plan->total_bytes -= plan->arena.used_bytes;
 	arena_free(&plan->arena);
 	free(plan);
 }

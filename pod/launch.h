@@ -20,6 +20,7 @@ struct member;
 
 struct launch_plan {
 	struct arena arena;
+	size_t *total_bytes;     /* pods.plan_bytes, once counted there */
 	const char *const *argv; /* NULL-terminated */
 	const char *const *envp;
 	const char *const *paths; /* what to exec, first to last: argv[0] along PATH */

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -103,37 +105,84 @@ static int own_stdio(const struct launch_child *c, struct step *s)
 	return 0;
 }
 
-static int set_stdio(const struct launch_child *c, struct step *s)
+/* Really closes what was PID 1's, before any name of the manifest, the image or a volume
+ * is looked up: close-on-exec would leave /proc/self/fd/N as a way out of the new root
+ * (CVE-2024-21626). */
+static int close_strangers(const struct launch_child *c)
 {
-	int in = c->stdin_fd, out = c->ends.out, err = c->ends.err;
+	int keep[] = { c->ends.tty, c->report_fd, INT_MAX };
+	unsigned int next = 3;
+
+	if (keep[0] > keep[1]) {
+		keep[0] = c->report_fd;
+		keep[1] = c->ends.tty;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(keep); i++) {
+		if (keep[i] < 0)
+			continue;
+		if ((unsigned int)keep[i] > next &&
+		    syscall(SYS_close_range, next, (unsigned int)keep[i] - 1, 0U) < 0)
+			return -errno;
+		next = (unsigned int)keep[i] + 1;
+	}
+	return 0;
+}
+
+/* Descriptors 0..2 become the member's; PID 1 keeps them open for its own life, so every
+ * source is above 2. */
+static int take_stdio(const struct launch_child *c, struct step *s)
+{
+	int out = c->ends.tty >= 0 ? c->ends.tty : c->ends.out;
+	int err = c->ends.tty >= 0 ? c->ends.tty : c->ends.err;
 	int r = own_stdio(c, s);
 
 	if (r < 0)
 		return r;
 	if (setsid() < 0 && errno != EPERM)
 		return step_fail(s, STAGE_STDIO, errno, "setsid", NULL);
-	if (c->ends.tty >= 0) {
-		if (ioctl(c->ends.tty, TIOCSCTTY, 0) < 0)
-			return step_fail(s, STAGE_STDIO, errno, "take",
-					 "controlling tty");
-		/* By the name it has in here, so that ttyname(3) finds it. */
-		in = open("/dev/console", O_RDWR | O_NOCTTY | O_CLOEXEC);
-		if (in < 0)
-			return step_fail(s, STAGE_STDIO, errno, "open", "/dev/console");
-		out = err = in;
-	} else if (in < 0) {
-		/* The member's own /dev/null, so that no descriptor leads out. */
-		in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		if (in < 0)
-			return step_fail(s, STAGE_STDIO, errno, "open", "/dev/null");
-	}
-	/* All sources are above 2: PID 1 keeps 0..2 open for its own life. */
-	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+	if (c->ends.tty >= 0 && ioctl(c->ends.tty, TIOCSCTTY, 0) < 0)
+		return step_fail(s, STAGE_STDIO, errno, "take", "controlling tty");
+	if ((c->stdin_fd >= 0 && dup2(c->stdin_fd, 0) < 0) || dup2(out, 1) < 0 ||
+	    dup2(err, 2) < 0)
 		return step_fail(s, STAGE_STDIO, errno, "dup2", NULL);
-	/* Everything is close-on-exec at birth; this is for what a library forgot (T108).
-	 * The start pipe must live until exec, so: mark, not close. */
-	if (syscall(SYS_close_range, 3U, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */) < 0)
-		return step_fail(s, STAGE_STDIO, errno, "close_range", NULL);
+	r = close_strangers(c);
+	return r < 0 ? step_fail(s, STAGE_STDIO, -r, "close_range", NULL) : 0;
+}
+
+/* A name that an image or a volume may have a hand in: it leads where it says, below the
+ * member's root, and never through a descriptor of ours. */
+static int open_plain(const char *path, uint64_t flags)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC,
+				.resolve = RESOLVE_NO_MAGICLINKS };
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* In the member's root: its own /dev/null, or its terminal by the name it has there, so
+ * that ttyname(3) finds it. */
+static int open_stdin(const struct launch_child *c, struct step *s)
+{
+	const char *path = c->ends.tty >= 0 ? "/dev/console" : "/dev/null";
+	int fd;
+
+	if (c->stdin_fd >= 0 && c->ends.tty < 0)
+		return 0;
+	fd = open_plain(path, c->ends.tty >= 0 ? O_RDWR | O_NOCTTY : O_RDONLY);
+	if (fd < 0)
+		return step_fail(s, STAGE_STDIO, -fd, "open", path);
+	if (dup2(fd, 0) < 0 || (c->ends.tty >= 0 && (dup2(fd, 1) < 0 || dup2(fd, 2) < 0)))
+		return step_fail(s, STAGE_STDIO, errno, "dup2", path);
+	return 0;
+}
+
+static int enter_directory(const char *path, struct step *s)
+{
+	int fd = open_plain(path, O_PATH | O_DIRECTORY);
+
+	if (fd < 0 || fchdir(fd) < 0)
+		return step_fail(s, STAGE_CHDIR, fd < 0 ? -fd : errno, "chdir", path);
 	return 0;
 }
 
@@ -146,8 +195,9 @@ static int become_user(const struct launch_plan *p, struct step *s)
 		return step_fail(s, STAGE_CAPS, -r, "limit", "bounding set");
 	/* Before the change of user: root may enter a directory that the user may not, as
 	 * container runtimes allow. */
-	if (chdir(p->working_dir) < 0)
-		return step_fail(s, STAGE_CHDIR, errno, "chdir", p->working_dir);
+	r = enter_directory(p->working_dir, s);
+	if (r < 0)
+		return r;
 	if (setgroups(u->n_groups, u->groups) < 0)
 		return step_fail(s, STAGE_USER, errno, "setgroups", NULL);
 	if (setresgid(u->gid, u->gid, u->gid) < 0)
@@ -174,14 +224,22 @@ static int run_program(const struct launch_child *c, struct step *s)
 	if (write(c->report_fd, &reached, sizeof(reached)) != sizeof(reached))
 		return step_fail(s, STAGE_EXEC, errno, "write", "start pipe");
 	for (const char *const *path = p->paths; *path; path++) {
-		(void)execve(*path, (char *const *)p->argv, (char *const *)p->envp);
+		/* Not /proc/self/exe: that is PID 1's own program. */
+		int fd = open_plain(*path, O_PATH), code = -fd;
+
+		if (fd >= 0) {
+			(void)execve(*path, (char *const *)p->argv,
+				     (char *const *)p->envp);
+			code = errno;
+			fd_close(&fd);
+		}
 		/* As execvp(3): go on along PATH when it is not there, remember a
 		 * candidate that was there but may not be run. */
-		if (errno == ENOENT || errno == ENOTDIR)
+		if (code == ENOENT || code == ENOTDIR)
 			continue;
-		first_errno = errno;
+		first_errno = code;
 		first = *path;
-		if (errno != EACCES)
+		if (code != EACCES)
 			break;
 	}
 	return step_fail(s, STAGE_EXEC, first_errno, "exec", first);
@@ -194,8 +252,9 @@ _Noreturn void launch_child_main(const struct launch_child *c)
 
 	proc_reset_signals();
 	if (join_namespaces(c, &s) == 0 && leave_privileges_of_pid1(&s) == 0 &&
-	    member_root_enter(&c->plan->root, &s) == 0 && set_stdio(c, &s) == 0 &&
-	    limit_files(&s) == 0 && become_user(c->plan, &s) == 0)
+	    take_stdio(c, &s) == 0 && member_root_enter(&c->plan->root, &s) == 0 &&
+	    open_stdin(c, &s) == 0 && limit_files(&s) == 0 &&
+	    become_user(c->plan, &s) == 0)
 		(void)run_program(c, &s);
 	if (s.stage == STAGE_EXEC)
 		code = s.code == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXEC;

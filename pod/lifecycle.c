@@ -58,18 +58,43 @@ static bool all_ended(const struct pod *pod, size_t from)
 	return true;
 }
 
+static void cleanup_due(struct loop_timer *timer)
+{
+	pod_advance(container_of(timer, struct pod, cleanup_retry));
+}
+
+/* A pod's data must not outlive its record: tried again until it is gone. */
+static void cleanup_failed(struct pod *pod, const char *path, const char *why)
+{
+	int64_t delay = backoff_next(&pod->cleanup_backoff, &pod->pods->backoff, 0);
+
+	/* At the machine's end everything is killed, and what lies in memory goes anyway.
+	 */
+	if (pod->pods->stopping)
+		return;
+	log_warn("pod %s/%s: %s not removed: %s", pod->namespace, pod->name, path, why);
+	if (path == pod->log_dir) {
+		pod->logs_left = false; /* logs are no secret of the next pod: given up */
+		return;
+	}
+	pod->cleanup_retry.fn = cleanup_due;
+	(void)loop_timer_set(pod->pods->loop, &pod->cleanup_retry, /* reserved */
+			     time_add(loop_now(pod->pods->loop), delay));
+}
+
 static void cleanup_done(struct child *child)
 {
 	struct pod *pod = container_of(child, struct pod, cleanup);
 
-	/* At the machine's end everything is killed, and what lies in memory goes anyway.
-	 */
-	if (!child_ok(child) && !pod->pods->stopping)
-		log_warn("pod %s/%s: %s not removed: %s", pod->namespace, pod->name,
-			 (const char *)child->arg,
-			 child->timed_out      ? "timed out" :
-			 child->exit.by_signal ? "killed" :
-						 child->output);
+	if (!child_ok(child))
+		cleanup_failed(pod, child->arg,
+			       child->timed_out      ? "timed out" :
+			       child->exit.by_signal ? "killed" :
+						       child->output);
+	else if (child->arg == pod->run_dir)
+		pod->run_dir_left = false;
+	else
+		pod->logs_left = false;
 	pod_advance(pod);
 }
 
@@ -86,11 +111,10 @@ static void start_cleanup(struct pod *pod, char *path)
 	pod->cleanup.done = cleanup_done;
 	r = child_start(pod->pods->loop, &pod->cleanup);
 	if (r < 0)
-		log_warn("pod %s/%s: %s not removed: %s", pod->namespace, pod->name, path,
-			 strerror(-r));
+		cleanup_failed(pod, path, strerror(-r));
 }
 
-static void remove_logs(struct pod *pod)
+static void start_log_cleanup(struct pod *pod)
 {
 	const struct log_owner owner = {
 		.namespace = pod->namespace,
@@ -99,25 +123,30 @@ static void remove_logs(struct pod *pod)
 	};
 	char name[NAME_MAX + 1];
 
-	if (log_service_remove_pod(pod->pods->logs, &owner))
+	if (log_service_remove_pod(pod->pods->logs, &owner)) {
+		pod->logs_left = false;
 		return;
+	}
 	log_file_pod_dir(name, pod->namespace, pod->name, pod->uid);
-	if (asprintf(&pod->log_dir, "%s/%s", pod->pods->machine->log_dir, name) < 0)
-		pod->log_dir = NULL; /* without memory the logs stay */
-	else
-		start_cleanup(pod, pod->log_dir);
+	if (asprintf(&pod->log_dir, "%s/%s", pod->pods->machine->log_dir, name) < 0) {
+		pod->log_dir = NULL;
+		pod->logs_left = false; /* without memory the logs stay */
+		return;
+	}
+	start_cleanup(pod, pod->log_dir);
 }
 
-/* The record goes, and with it the logs, as the kubelet does it. */
-static void advance_deletion(struct pod *pod)
+/* An ended pod: its volumes go at once, with the record its logs, as the kubelet does it.
+ */
+static void advance_ended(struct pod *pod)
 {
-	if (child_running(&pod->cleanup))
+	if (child_running(&pod->cleanup) || pod->cleanup_retry.loop)
 		return;
-	if (pod->spec && !pod->logs_removed) {
-		pod->logs_removed = true;
-		remove_logs(pod);
-	}
-	if (!child_running(&pod->cleanup))
+	if (pod->run_dir_left)
+		start_cleanup(pod, pod->run_dir);
+	else if (pod->delete_wanted && pod->logs_left)
+		start_log_cleanup(pod);
+	if (pod->delete_wanted && !pod->run_dir_left && !pod->logs_left)
 		pods_forget(pod->pods, pod);
 }
 
@@ -143,8 +172,9 @@ static void finish(struct pod *pod)
 			 strerror(-r));
 	pod->state = POD_ENDED;
 	pod_update_status(pod);
-	if (has_empty_dir(pod))
-		start_cleanup(pod, pod->run_dir);
+	pod->run_dir_left = has_empty_dir(pod);
+	pod->logs_left = true;
+	advance_ended(pod);
 	pods_pod_ended(pods, pod);
 }
 
@@ -231,8 +261,7 @@ void pod_advance(struct pod *pod)
 		return;
 	case POD_ENDED:
 	case POD_REFUSED:
-		if (pod->delete_wanted)
-			advance_deletion(pod);
+		advance_ended(pod);
 		return;
 	case POD_STATE_MAX:
 		return;

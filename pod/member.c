@@ -23,6 +23,7 @@
  */
 #define KILL_WAIT_NS     (2 * NSEC_PER_SEC)
 #define KILL_WAIT_MAX_NS (60 * NSEC_PER_SEC)
+#define LOOK_AGAIN_NS    NSEC_PER_SEC
 
 static int64_t now_ns(const struct member *m)
 {
@@ -335,11 +336,22 @@ static void do_empty(struct member *m)
 
 static void do_stuck(struct member *m)
 {
+	int populated;
+
 	take_exit(m); /* an exit event may have been lost: the pidfd knows (T19, T20) */
 	if (!member_alive(m))
 		return;
-	if (m->reaped && cgroup_populated(m->pod->pods->cgroup_fd, m->cgroup) == 0) {
+	populated = cgroup_populated(m->pod->pods->cgroup_fd, m->cgroup);
+	if (m->reaped && populated == 0) {
 		member_feed(m, MEMBER_EV_EMPTY);
+		return;
+	}
+	if (m->reaped && populated < 0) {
+		/* No descriptor left to look with: nobody can say that it is stuck. */
+		log_warn("member %s/%s/%s: cannot look at its group: %s",
+			 m->pod->namespace, m->pod->name, m->spec->name,
+			 strerror(-populated));
+		arm(m, time_add(now_ns(m), LOOK_AGAIN_NS));
 		return;
 	}
 	if (m->state != MEMBER_STUCK) {

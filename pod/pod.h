@@ -112,6 +112,7 @@ struct sandbox {
 struct pod {
 	struct pods *pods;
 	struct list node;      /* in pods.list */
+	struct list starting;  /* in pods.starting */
 	struct pod_spec *spec; /* NULL: refused */
 	char name[254], namespace[64], uid[POD_UID_BYTES];
 	enum pod_state state;
@@ -127,7 +128,9 @@ struct pod {
 	struct sandbox sandbox;
 	struct child cleanup; /* removes run_dir at the end, the logs at the deletion */
 	char *log_dir;        /* NULL until the deletion; owned */
-	bool logs_removed;
+	bool run_dir_left, logs_left; /* still to be removed */
+	struct backoff cleanup_backoff;
+	struct loop_timer cleanup_retry;
 	char run_dir[64]; /* PODS_DIR/UID, with volumes/NAME below; made on demand */
 	struct loop_garbage garbage;
 	size_t n_members;

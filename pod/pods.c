@@ -22,9 +22,26 @@
 
 #define EVENT_JOURNAL_BYTES (256u << 10)
 #define LINE_JOURNAL_BYTES  (1u << 20)
-#define TIMERS_PER_POD      3 /* sandbox retry, sandbox child, clean-up child */
+#define STARTS_PER_TURN     4
+#define OTHER_TIMERS        256 /* of the channel, the helpers, the shutdown */
+#define TIMERS_PER_POD      4   /* children of sandbox and clean-up, a retry of each */
 
 /* ---- set-up ---- */
+
+/* A few a turn: a list of a thousand pods must not keep the loop from an exit. */
+static void start_due(struct loop_timer *timer)
+{
+	struct pods *pods = container_of(timer, struct pods, start_timer);
+
+	for (int i = 0; i < STARTS_PER_TURN && !list_empty(&pods->starting); i++) {
+		struct pod *pod = list_entry(pods->starting.next, struct pod, starting);
+
+		list_remove(&pod->starting);
+		sandbox_start(pod);
+	}
+	if (!list_empty(&pods->starting))
+		(void)loop_timer_set(pods->loop, timer, loop_now(pods->loop));
+}
 
 static void lines_grew(void *arg)
 {
@@ -61,6 +78,9 @@ int pods_init(struct pods *pods, struct loop *loop, const struct machine *machin
 		},
 	};
 	list_init(&pods->list);
+	list_init(&pods->starting);
+	pods->start_timer.fn = start_due;
+	pods->n_timers = 1; /* start_timer */
 	r = cgroup_setup(&pods->cgroup_fd, e);
 	if (r == 0)
 		r = pods_watch_init(pods, e);
@@ -85,6 +105,7 @@ static void pod_free(struct pod *pod)
 	pod_spec_free(pod->spec);
 	free(pod->message);
 	free(pod->log_dir);
+	loop_timer_cancel(&pod->cleanup_retry);
 	free(pod);
 }
 
@@ -93,6 +114,7 @@ void pods_free(struct pods *pods)
 	list_for_each_safe(node, &pods->list)
 		pod_free(list_entry(node, struct pod, node));
 	list_init(&pods->list);
+	loop_timer_cancel(&pods->start_timer);
 	log_service_free(pods->logs);
 	pods_watch_end(pods);
 	fd_close(&pods->cgroup_fd);
@@ -126,13 +148,17 @@ static void make_uid(struct pods *pods, char uid[static POD_UID_BYTES])
 /* The uid becomes the name of directories: only the shape of a UUID is taken over. */
 static bool uid_usable(const struct pods *pods, const char *uid)
 {
+	char path[sizeof(PODS_DIR) + POD_UID_BYTES];
+
 	if (!uid || strlen(uid) != POD_UID_BYTES - 1 ||
 	    strspn(uid, "0123456789abcdef-") != POD_UID_BYTES - 1)
 		return false;
 	list_for_each(node, &pods->list)
 		if (!strcmp(list_entry(node, struct pod, node)->uid, uid))
 			return false;
-	return true;
+	/* What an earlier pod of this uid left behind is not this one's to read. */
+	(void)snprintf(path, sizeof(path), "%s/%s", PODS_DIR, uid);
+	return access(path, F_OK) < 0;
 }
 
 static struct pod *pod_new(struct pods *pods, size_t n_members)
@@ -145,6 +171,7 @@ static struct pod *pod_new(struct pods *pods, size_t n_members)
 	pod->phase = "Pending";
 	pod->created_wall_ns = time_wall_ns();
 	pod->n_members = n_members;
+	list_init(&pod->starting);
 	sandbox_init(&pod->sandbox);
 	child_init(&pod->cleanup);
 	for (size_t i = 0; i < CONDITION_MAX; i++)
@@ -200,7 +227,7 @@ int pods_create(struct pods *pods, struct pod_spec *spec, struct pod **ret, stru
 
 	if (r < 0)
 		return r;
-	r = loop_timer_reserve(pods->loop, timers);
+	r = loop_timer_reserve(pods->loop, timers + OTHER_TIMERS);
 	pod = r < 0 ? NULL : pod_new(pods, spec->n_members);
 	if (!pod)
 		return err_set(e, STAGE_CONFIG, ENOMEM, "pod %s", spec->name);
@@ -215,7 +242,9 @@ int pods_create(struct pods *pods, struct pod_spec *spec, struct pod **ret, stru
 	pods->n_timers = timers;
 	pod_enter(pods, pod);
 	pod_update_status(pod);
-	sandbox_start(pod);
+	list_append(&pods->starting, &pod->starting);
+	(void)loop_timer_set(pods->loop, &pods->start_timer, /* reserved */
+			     loop_now(pods->loop));
 	if (ret)
 		*ret = pod;
 	return 0;
@@ -323,6 +352,7 @@ void pods_forget(struct pods *pods, struct pod *pod)
 	if (list_empty(&pod->node))
 		return; /* forgotten already, freed after this turn */
 	list_remove(&pod->node);
+	list_remove(&pod->starting);
 	pods->count--;
 	if (pod->spec)
 		pods->n_timers -= TIMERS_PER_POD + pod->n_members;

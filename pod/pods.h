@@ -52,7 +52,10 @@ struct pods {
 	size_t n_timers;                         /* reserved in the loop */
 	struct backoff_limits backoff;           /* from machine.json */
 	bool user_ns;
-	bool stopping; /* pods_stop_all() was called: nothing starts any more */
+	bool stopping;        /* pods_stop_all() was called: nothing starts any more */
+	struct list starting; /* struct pod whose sandbox is to be started */
+	struct loop_timer start_timer;
+	size_t plan_bytes; /* of all members' launch plans */
 	uint64_t created;
 };
 

@@ -148,8 +148,14 @@ static void sandbox_done(struct child *child)
 	} else if (child_ok(child)) {
 		sandbox_take(pod);
 	} else {
+		char *newline = strchr(child->output, '\n');
+
 		fd_close(&s->sock);
-		sandbox_failed(pod, child->timed_out ? "timed out" : child->output);
+		if (newline)
+			*newline = '\0';
+		sandbox_failed(pod, child->timed_out      ? "timed out" :
+				    child->exit.by_signal ? "killed" :
+							    child->output);
 	}
 }
 

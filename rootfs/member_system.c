@@ -30,13 +30,11 @@
 #define SHM_OPTIONS      "mode=1777,size=65536k"
 #define UNIX98_PTY_MAJOR 136
 
-static const struct {
-	const char *path; /* in the member; with "/" before it, in the machine */
-	unsigned int major, minor;
-} dev_nodes[] = {
-	{ "/dev/null", 1, 3 },   { "/dev/zero", 1, 5 },    { "/dev/full", 1, 7 },
-	{ "/dev/random", 1, 8 }, { "/dev/urandom", 1, 9 }, { "/dev/tty", 5, 0 },
-};
+/* Bound from the machine's /dev, never made: so the member's own /dev and root can be
+ * nodev, and a device node that it makes (mknod is in the default capabilities) opens
+ * nothing of the machine's. */
+static const char *const dev_nodes[] = { "/dev/null",   "/dev/zero",    "/dev/full",
+					 "/dev/random", "/dev/urandom", "/dev/tty" };
 
 static const struct {
 	const char *path, *target;
@@ -192,22 +190,6 @@ static int bind_on_new_file(const char *source, const char *path, struct step *s
 	return 0;
 }
 
-static int dev_node(const struct member_root *root, size_t i, struct step *s)
-{
-	const char *path = dev_nodes[i].path;
-
-	if (!root->user_ns) {
-		dev_t dev = makedev(dev_nodes[i].major, dev_nodes[i].minor);
-
-		if (mknod(relative(path), S_IFCHR | 0666, dev) == 0)
-			return 0;
-		/* A device controller above us may forbid it: bind instead. */
-		if (errno != EPERM)
-			return mount_failed(s, "make device", path);
-	}
-	return bind_on_new_file(path, path, s);
-}
-
 /* Decimal digits of n at text, which has room. */
 static void put_number(char *text, unsigned int n)
 {
@@ -263,10 +245,11 @@ static int dev_mount(const struct member_root *root, struct step *s)
 
 	if (r < 0)
 		return r;
-	if (mount("tmpfs", "dev", "tmpfs", MS_NOSUID | MS_STRICTATIME, DEV_OPTIONS) < 0)
+	if (mount("tmpfs", "dev", "tmpfs", MS_NOSUID | MS_NODEV | MS_STRICTATIME,
+		  DEV_OPTIONS) < 0)
 		return mount_failed(s, "mount tmpfs on", "/dev");
 	for (size_t i = 0; i < ARRAY_SIZE(dev_nodes); i++) {
-		r = dev_node(root, i, s);
+		r = bind_on_new_file(dev_nodes[i], dev_nodes[i], s);
 		if (r < 0)
 			return r;
 	}

@@ -335,3 +335,56 @@ class SlowDisk(NSCase):
         guest.wait_end()
         self.assertIn("did not finish in time", guest.console_text)
         self.assertNotIn("another one goes on", guest.console_text)
+
+
+class Escapes(NSCase):
+    """Names that an image or a volume chooses never lead to what PID 1 has open."""
+
+    def volume_on_dev(self, link):
+        return pod("p", container("main", "echo in; cat", volumeMounts=[
+            {"name": "v", "mountPath": "/dev"}]), volumes=[{"name": "v"}],
+            init=[container("i", f"ln -s {link} /v/null", volumeMounts=[
+                {"name": "v", "mountPath": "/v"}])])
+
+    def test_stdin_is_no_descriptor_of_pid_1(self):
+        guest = self.start([], machine=STAY)
+        for fd in range(3, 24):
+            manifest = self.volume_on_dev(f"/proc/self/fd/{fd}")
+            manifest["metadata"]["name"] = f"p{fd}"
+            guest.command("pod-create", manifest=manifest)
+            guest.wait_phase(f"p{fd}", "Failed")
+            end = guest.members(f"p{fd}")["main"]["state"]["terminated"]
+            self.assertEqual(end["reason"], "ContainerCannotRun", end)
+            self.assertIn("/dev/null", end["message"])
+
+    def test_command_and_directory_are_no_descriptors_of_pid_1(self):
+        guest = self.start([], machine=STAY)
+        for fd in range(24):
+            root = f"/proc/self/fd/{fd}/../../../.."
+            guest.command("pod-create", manifest=pod(
+                f"x{fd}", container("exec", command=[f"{root}/sbin/podinit", "--help"]),
+                container("dir", "pwd", workingDir=f"{root}/etc/podinit")))
+            guest.wait_phase(f"x{fd}", "Failed")
+            for name in ("exec", "dir"):
+                end = guest.members(f"x{fd}")[name]["state"]["terminated"]
+                self.assertIn(end["reason"], ("StartError", "ContainerCannotRun"), end)
+
+    def test_pid_1s_own_program_is_not_run(self):
+        guest = self.start([pod("p", container("main", command=["/proc/self/exe", "--help"]))],
+                           machine=STAY)
+        guest.wait_phase("p", "Failed")
+        self.assertEqual(guest.members("p")["main"]["state"]["terminated"]["reason"],
+                         "StartError")
+
+
+class Amplification(NSCase):
+    def test_a_small_manifest_cannot_take_all_memory(self):
+        guest = self.start([pod("amp", *[
+            container(f"m{n}", command=["sh"] + ["$(A)" * 40] * 9,
+                      env=[{"name": "A", "value": "y" * 20000}]) for n in range(64)])],
+            machine=STAY)
+        failed = guest.wait_event("MEMBER_FAILED", pod="amp", member="m63")
+        self.assertEqual(failed["data"]["errno"], 7)  # E2BIG
+        status = Path(f"/proc/{guest.pid}/status").read_text()
+        rss_kib = int(status.split("VmRSS:")[1].split()[0])
+        self.assertLess(rss_kib, 64 * 1024)

@@ -9,6 +9,7 @@ from guest import container, pod
 from harness import VMCase
 
 IDLE_S = 2
+LATE_S = 10  # after less the guest is still awake, and quicker than the race
 IDLE_WAKEUPS = 30  # of the two questions themselves, and of opening and closing
 
 PODCTL = {"name": "podctl", "hostPath": {"path": "/usr/bin/podctl", "type": "File"}}
@@ -53,6 +54,13 @@ class Ways(VMCase):
                                 securityContext={"runAsUser": 1000})
         self.assertIn("Permission denied", lines[0])
         self.assertEqual(lines[-1], "exit code 3")
+
+    def test_the_first_request_of_a_late_host_is_answered(self):
+        """The request may come in before the news that the host is there."""
+        for _ in range(3):
+            self.vm.reconnect(pause_s=LATE_S)
+            self.vm.command("podinit-info", timeout=5)
+        self.vm.subscribe()
 
     def test_a_port_without_a_host_costs_nothing(self):
         """POLLHUP stays up while the host's end is closed: waiting for it must not spin."""

@@ -71,6 +71,17 @@ class Machine(VMCase):
         self.assertEqual(info["pid"], 1)
         self.assertEqual(line.command("pod-list"), self.vm.command("pod-list"))
 
+    def test_a_node_that_a_member_makes_opens_nothing(self):
+        script = ("for n in 'c 5 1' 'c 4 64' 'b 254 0' 'c 1 3'; do mknod /n $n || exit 1; "
+                  "{ : <>/n; } 2>/dev/null && echo open $n; rm /n; "
+                  "mknod /dev/n $n || exit 1; { : <>/dev/n; } 2>/dev/null && echo open $n; "
+                  "rm /dev/n; mknod /v/n $n || exit 1; "
+                  "{ : <>/v/n; } 2>/dev/null && echo open $n; rm /v/n; done; echo done")
+        self.create(pod("mknod", container("main", script, volumeMounts=[
+            {"name": "v", "mountPath": "/v"}]), volumes=[{"name": "v"}]))
+        self.vm.wait_phase("mknod", "Succeeded")
+        self.assertEqual(self.vm.log_lines("mknod", "main"), [("stdout", "done")])
+
     def test_controllers_reach_the_members_groups(self):
         self.create(pod("cg", container(
             "main", "cat /cg/cgroup.controllers; ls /cg | grep -c memory.max",

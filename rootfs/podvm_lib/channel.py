@@ -10,7 +10,7 @@ import json
 import os
 import socket
 
-from . import PodvmError
+from . import PodvmError, os_text
 
 RESYNC = b"\xff"  # ends whatever half line the other side may have in its buffer
 LINE_MAX = 16 << 20
@@ -21,7 +21,7 @@ def connect(path, on_event):
         try:
             sock.connect(str(path))
         except OSError as error:
-            raise PodvmError(f"{path}: {error.strerror}") from None
+            raise PodvmError(f"{path}: {os_text(error)}") from None
         return Channel(sock.detach(), on_event)
 
 
@@ -109,7 +109,7 @@ class Channel:
     def _check_lost(error):
         """A peer that went away is no error."""
         if error.errno not in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EIO):
-            raise PodvmError(f"channel: {error.strerror}")
+            raise PodvmError(f"channel: {os_text(error)}")
 
     def close(self):
         if not self.closed:

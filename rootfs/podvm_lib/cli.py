@@ -6,25 +6,28 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
+import signal
 import sys
-import tempfile
 from pathlib import Path
 
-from . import PodvmError, VERSION, initramfs, kernel, paths, qemu, report, run
+from . import (PodvmError, VERSION, check, initramfs, kernel, os_text, qemu, report, run,
+               scratch)
 from .image import Image
 
 MEMORY_LEAST_MIB = 512
 MIB = 1 << 20
+IMAGE_FORM = "NAME[:TAG]=SOURCE"
+IMAGE_CONFIG_FORM = "NAME[:TAG]=FILE"
 
 EPILOG = """\
 exit status of run:
   0    every pod succeeded
   1-   exit code of the first failed member, in the manifests' order
   124  --timeout ran out
-  125  podvm or QEMU failed, or a manifest was refused
+  125  podvm or QEMU failed, an input was refused, or the boot failed
   126  the guest ended without an outcome, such as by a kernel panic
   130  Ctrl-C; the guest was shut down cleanly
+  137  Ctrl-C again, or no end 90 s after the first: the guest was killed
 
 environment:
   PODVM_CACHE  where the guest's kernel is kept
@@ -41,11 +44,11 @@ def parser():
     guest = argparse.ArgumentParser(add_help=False)
     guest.add_argument("manifests", nargs="*", metavar="MANIFEST",
                        help="JSON file with a v1 Pod or List; - is standard input")
-    guest.add_argument("--image", action="append", default=[], metavar="NAME[:TAG]=SOURCE",
+    guest.add_argument("--image", action="append", default=[], metavar=IMAGE_FORM,
                        help="put an image into the guest: a directory (a root file "
                             "system, or rootfs/ and config.json) or a tar of one")
     guest.add_argument("--image-config", action="append", default=[],
-                       metavar="NAME[:TAG]=FILE",
+                       metavar=IMAGE_CONFIG_FORM,
                        help="the image's OCI config, when SOURCE has none")
     guest.add_argument("--machine", metavar="FILE", help="the guest's machine.json")
     guest.add_argument("--kernel", metavar="FILE",
@@ -94,12 +97,12 @@ def _seconds(text):
     return value
 
 
-def _pairs(options, name):
+def _pairs(options, name, form):
     pairs = {}
     for option in options:
         key, equals, value = option.partition("=")
         if not (key and equals and value):
-            raise PodvmError(f"{name} {option}: must be NAME=PATH")
+            raise PodvmError(f"{name} {option}: must be {form}")
         if key in pairs:
             raise PodvmError(f"{name} {key}: given twice")
         pairs[key] = value
@@ -107,51 +110,52 @@ def _pairs(options, name):
 
 
 def _images(options):
-    configs = _pairs(options.image_config, "--image-config")
-    sources = _pairs(options.image, "--image")
+    configs = _pairs(options.image_config, "--image-config", IMAGE_CONFIG_FORM)
+    sources = _pairs(options.image, "--image", IMAGE_FORM)
     for name in configs.keys() - sources.keys():
         raise PodvmError(f"--image-config {name}: there is no --image of this name")
     return [Image(name, source, configs.get(name)) for name, source in sources.items()]
 
 
+def _read(path):
+    try:
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise PodvmError(os_text(error)) from None
+
+
 def _manifests(options):
-    """[(name, bytes)]; podctl, which has podinit's own parser, says if they are good."""
-    manifests = []
-    for path in options.manifests:
-        try:
-            data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        except OSError as error:
-            raise PodvmError(f"{path}: {error.strerror}") from None
-        name = "stdin" if path == "-" else Path(path).name.removesuffix(".json")
-        manifests.append((f"{name}.json", data))
-    _check(manifests)
-    return manifests
+    """[(file name in the guest, bytes)], after podinit's own parser had a look."""
+    manifests = [("stdin" if path == "-" else path, _read(path))
+                 for path in options.manifests]
+    check.check_files(manifests, "the manifests are")
+    return [(f"{Path(path).name.removesuffix('.json')}.json", data)
+            for path, data in manifests]
 
 
-def _check(manifests):
-    if not manifests:
-        return
-    podctl = str(paths.guest_program("podctl").resolve())
-    with tempfile.TemporaryDirectory(prefix="podvm-") as directory:
-        names = []
-        for number, (name, data) in enumerate(manifests):
-            file = Path(directory) / str(number) / name
-            file.parent.mkdir()
-            file.write_bytes(data)
-            names.append(f"{number}/{name}")
-        done = subprocess.run([podctl, "check", *names], cwd=directory, check=False,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT)
-    if done.returncode:
-        sys.stderr.write(done.stdout.decode(errors="replace"))
-        raise PodvmError("the manifests are refused; nothing was started")
+def _machine_file(options):
+    """The user's machine.json as a dict."""
+    if not options.machine:
+        return {}
+    data = _read(options.machine)
+    check.check_files([(options.machine, data)], "the machine file is", machine=True)
+    return json.loads(data)
 
 
-def _machine(options, directory):
+def _say(text):
+    print(f"podvm: {text}", file=sys.stderr)
+
+
+def _machine(options, directory, may_lack_images=False):
     """Builds the initramfs in directory and says what to boot."""
     manifests = _manifests(options)
     images = _images(options)
-    machine = initramfs.read_machine(options.machine) if options.machine else {}
+    machine = _machine_file(options)
+    missing = check.missing_images([data for _, data in manifests], images, machine)
+    if missing and not may_lack_images:
+        raise PodvmError("\npodvm: ".join(missing))
+    for sentence in missing:
+        _say(sentence)
     if options.kernel:
         guest_kernel = kernel.custom_kernel(options.kernel, options.modules)
     elif options.modules:
@@ -170,13 +174,15 @@ def _machine(options, directory):
 
 def command_run(options):
     run.protect_output()
-    with tempfile.TemporaryDirectory(prefix="podvm-") as private:
+    with scratch.directory() as private:
         keep = Path(options.keep) if options.keep else None
         if keep:
             keep.mkdir(parents=True, exist_ok=True)
         machine, manifests = _machine(options, keep or private)
         if options.control and os.path.exists(options.control):
             raise PodvmError(f"--control {options.control}: exists already")
+        if not manifests:
+            _say(f"no manifest: the guest waits on {options.control}")
         virtual = qemu.Qemu(machine, private, options.control)
         log = open(keep / "console.log", "wb") if keep else None
         try:
@@ -192,29 +198,40 @@ def command_run(options):
 
 
 def command_build(options):
-    directory = Path(options.directory)
+    directory = Path(os.path.abspath(options.directory))
     directory.mkdir(parents=True, exist_ok=True)
-    machine, _ = _machine(options, directory)
+    # The user's own virtual machine may have a disk with the images.
+    machine, _ = _machine(options, directory, may_lack_images=True)
     target = directory / "vmlinuz"
     shutil.copyfile(machine.kernel, target)
     machine.kernel = target
-    extra = qemu.path_option(options.control) if options.control else None
-    argv = qemu.command(machine, qemu.path_option(directory / "control.sock"), extra)
-    print(shlex.join(argv))
+    control = directory / "control.sock"
+    second = os.path.abspath(options.control) if options.control else None
+    print(shlex.join(qemu.command(machine, qemu.path_option(control),
+                                  qemu.path_option(second) if second else None)))
+    socket = shlex.quote(second or str(control))
+    _say(f"to talk to the guest: podctl -s {socket} list")
+    _say("QEMU's exit status is 2 x the guest's code + 1, so 1 is success")
+    _say(f"to stop it: podctl -s {socket} poweroff")
     return 0
 
 
 def main(argv=None):
-    options = parser().parse_args(argv)
+    arguments = parser()
+    options = arguments.parse_args(argv)
+    if options.command == "run" and not options.manifests and not options.control:
+        arguments.error("run: give a MANIFEST, or --control to send pods to the guest")
     try:
         return options.function(options)
     except PodvmError as error:
         print(f"podvm: {error}", file=sys.stderr)
         return run.EXIT_PODVM
+    except KeyboardInterrupt:  # before there was a guest
+        return 128 + signal.SIGINT
     except BrokenPipeError:
         # Nobody reads us any more; a second failure at exit would print a trace.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return run.EXIT_PODVM
     except OSError as error:
-        print(f"podvm: {error}", file=sys.stderr)
+        print(f"podvm: {os_text(error)}", file=sys.stderr)
         return run.EXIT_PODVM

@@ -12,7 +12,7 @@ import stat
 import tarfile
 from pathlib import Path
 
-from . import PodvmError
+from . import PodvmError, os_text
 
 STORE = "/var/lib/podinit/images"
 
@@ -78,8 +78,11 @@ class Image:
         try:
             with tarfile.open(self.source) as tar:
                 first = [member.name.lstrip("./") for _, member in zip(range(64), tar)]
-        except (tarfile.TarError, EOFError, OSError) as error:
-            raise PodvmError(f"image {self.reference}: {self.source}: {error}") from None
+        except OSError as error:
+            raise PodvmError(f"image {self.reference}: {os_text(error)}") from None
+        except (tarfile.TarError, EOFError):
+            raise PodvmError(f"image {self.reference}: {self.source}: "
+                             "neither a directory nor a tar archive") from None
         if "manifest.json" in first or "oci-layout" in first:
             raise PodvmError(f"image {self.reference}: {self.source} is a saved image "
                              "with layers; give a tar of one root file system "
@@ -91,7 +94,9 @@ class Image:
         try:
             text = self.config_file.read_text()
             json.loads(text)
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise PodvmError(f"image {self.reference}: {os_text(error)}") from None
+        except ValueError as error:
             raise PodvmError(f"image {self.reference}: {self.config_file}: {error}") \
                 from None
         return text
@@ -144,7 +149,7 @@ def _walk(source, target):
     try:
         entries = sorted(os.scandir(source), key=lambda entry: entry.name)
     except OSError as error:
-        raise PodvmError(f"{error.filename}: {error.strerror}") from None
+        raise PodvmError(os_text(error)) from None
     for entry in entries:
         name = f"{target}/{entry.name}"
         yield entry, name

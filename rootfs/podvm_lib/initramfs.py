@@ -8,7 +8,7 @@ a few MiB more.
 import json
 import stat
 
-from . import PodvmError, kernel as kernels, paths
+from . import kernel as kernels, paths
 from .cpio import CpioWriter
 
 PORT = "org.podinit.control.0"       # podvm's own
@@ -27,16 +27,9 @@ DIRECTORIES = (
 BUSYBOX_LINKS = ("sbin/modprobe",)
 
 
-def read_machine(file):
-    """The user's machine.json as a dict; podinit itself checks what is in it."""
-    try:
-        with open(file, encoding="utf-8") as stream:
-            machine = json.load(stream)
-    except (OSError, ValueError) as error:
-        raise PodvmError(f"{file}: {error}") from None
-    if not isinstance(machine, dict):
-        raise PodvmError(f"{file}: not a JSON object")
-    return machine
+def _or(value, default):
+    """null is as good as absent, for podinit too."""
+    return default if value is None else value
 
 
 def guest_machine(machine, ports, modules):
@@ -44,10 +37,10 @@ def guest_machine(machine, ports, modules):
     result = dict(machine)
     result["debugExit"] = True
     if modules:
-        named = result.get("modules", [])
+        named = _or(result.get("modules"), [])
         if isinstance(named, list):
             result["modules"] = named + [m for m in GUEST_MODULES if m not in named]
-    control = result.get("control", {})
+    control = _or(result.get("control"), {})
     if isinstance(control, dict):
         result["control"] = dict(control)
         result["control"].setdefault("ports", list(ports))

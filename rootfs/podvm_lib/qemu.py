@@ -7,12 +7,13 @@ and stop() does so on every way out.
 
 import ctypes
 import os
+import re
 import signal
 import socket
 import subprocess
 from pathlib import Path
 
-from . import PodvmError, paths
+from . import PodvmError, os_text, paths
 from .initramfs import EXTRA_PORT, PORT
 
 DEBUG_EXIT_PORT = 0xF4
@@ -127,7 +128,7 @@ def _listen(path):
         listener.bind(str(path))
     except OSError as error:
         listener.close()
-        raise PodvmError(f"{path}: {error}") from None
+        raise PodvmError(f"{path}: {os_text(error)}") from None
     listener.listen(4)
     return listener
 
@@ -136,10 +137,12 @@ class Console:
     """The guest's console text, line by line; knows podinit's last words."""
 
     FINAL = "podinit-final: "
+    ERROR = re.compile(r"podinit: \[ *[0-9]+\.[0-9]+\] error: ")
 
     def __init__(self, on_line=None, log=None):
         self.final_text = None
         self.lines = []
+        self.errors = []  # podinit's own, the first ones
         self._rest = ""
         self._on_line = on_line
         self._log = log
@@ -162,6 +165,9 @@ class Console:
         at = line.find(self.FINAL)
         if at >= 0:
             self.final_text = line[at + len(self.FINAL):]
+        error = self.ERROR.search(line)
+        if error and len(self.errors) < CONSOLE_LINES_KEPT:
+            self.errors.append(line[error.end():])
         self.lines.append(line)
         del self.lines[:-CONSOLE_LINES_KEPT]
         if self._on_line:

@@ -58,7 +58,7 @@ class LogPrinter:
         if self._colour:
             number = self._colours.setdefault(name, len(self._colours))
             prefix = f"\033[{COLOURS[number % len(COLOURS)]}m{prefix}\033[0m"
-        print(prefix, _printable(text), file=self._out, flush=True)
+        print(prefix, printable(text), file=self._out, flush=True)
 
     def lost(self, count):
         self.line("podvm", f"{count} lines lost: this terminal was too slow")
@@ -70,7 +70,7 @@ class LogPrinter:
         self._parts.clear()
 
 
-def _printable(text):
+def printable(text):
     """A guest must not steer the host's terminal; tabs are fine."""
     return "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in text)
 
@@ -89,10 +89,10 @@ def print_table(final, out):
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)] + [0]
     for row in rows:
         line = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths))
-        print(_printable(line.rstrip()), file=out)
+        print(printable(line.rstrip()), file=out)
     for pod in final.get("pods", []):
         if pod.get("message"):
-            print(_printable(f"{pod.get('name')}: {pod['message']}"), file=out)
+            print(printable(f"{pod.get('name')}: {pod['message']}"), file=out)
 
 
 def exit_status(final):

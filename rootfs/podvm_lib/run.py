@@ -18,6 +18,7 @@ from .qemu import Console
 EXIT_TIMEOUT = 124
 EXIT_PODVM = 125
 EXIT_NO_OUTCOME = 126
+EXIT_KILLED = 128 + signal.SIGKILL
 
 CHANNEL_ANSWER_S = 3  # then the guest gets a press of its power button
 SHUTDOWN_LIMIT_S = 90  # members' grace (30 s by default) and the guest's own limit
@@ -38,6 +39,8 @@ class Run:
         self._qmp = None
         self._signal = None  # the first one we got
         self._timed_out = False
+        self._killed = False
+        self._control = options.control
         self._booted = False
 
     def run(self):
@@ -54,7 +57,7 @@ class Run:
             self._channel = connect(self._qemu.control_path, self._event)
             self._watch(self._channel, lambda: self._read_channel(self._channel))
             self._channel.send_raw(RESYNC)
-            self._channel.send("subscribe", {"events": ["log"]})
+            self._channel.send("subscribe", {"events": ["log"]}, self._guest_answers)
             if self._timeout:
                 self._after("timeout", self._timeout, self._time_is_up)
             try:
@@ -112,6 +115,10 @@ class Run:
         if self._verbose:
             print("console |", line, file=sys.stderr)
 
+    def _guest_answers(self, _):
+        if self._control:
+            self._say(f"control channel ready: {self._control}")
+
     def _event(self, message):
         data = message.get("data")
         if not isinstance(data, dict):
@@ -130,7 +137,7 @@ class Run:
                 self._say("stopping the guest; once more kills it")
                 self._shutdown()
             else:
-                self._qemu.kill()
+                self._kill()
 
     def _time_is_up(self):
         self._timed_out = True
@@ -138,10 +145,16 @@ class Run:
         self._shutdown()
 
     def _shutdown(self):
-        self._after("kill", SHUTDOWN_LIMIT_S, self._qemu.kill)
+        self._after("kill", SHUTDOWN_LIMIT_S, self._kill)
         self._after("powerdown", CHANNEL_ANSWER_S, self._press_power)
         self._channel.send("shutdown", {"mode": "power-off"},
                            answer=lambda _: self._deadlines.pop("powerdown", None))
+
+    def _kill(self):
+        if not self._killed and self._qemu.process.poll() is None:
+            self._killed = True
+            self._qemu.kill()
+            self._say("guest killed")
 
     def _press_power(self):
         self._qmp = connect(self._qemu.qmp_path, lambda _: None)
@@ -161,8 +174,13 @@ class Run:
             final = {"outcome": "unknown", "pods": []}
         else:
             status = report.exit_status(final)
+            if final.get("outcome") == "boot-failed":
+                for line in self._console.errors:
+                    self._say(f"podinit: {report.printable(line)}")
         if self._timed_out:
             status = EXIT_TIMEOUT
+        elif self._killed:
+            status = EXIT_KILLED
         elif self._signal is not None:
             status = 128 + self._signal
         if self._json:

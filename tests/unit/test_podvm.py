@@ -235,6 +235,11 @@ class GuestMachine(unittest.TestCase):
         self.assertTrue(machine["debugExit"])
         self.assertEqual(mine["control"], {"vsockPort": -1})
 
+    def test_null_is_absent(self):
+        machine = initramfs.guest_machine({"modules": None, "control": None}, ["p"], True)
+        self.assertIn("overlay", machine["modules"])
+        self.assertEqual(machine["control"], {"ports": ["p"]})
+
     def test_wrong_types_are_left_to_podinit(self):
         machine = initramfs.guest_machine({"modules": 5, "control": []}, ["p"], True)
         self.assertEqual((machine["modules"], machine["control"]), (5, []))

@@ -322,7 +322,7 @@ RUNFLAGS  ?=
 BUSYBOX   := $(BUILD)/images/busybox
 
 run: programs $(BUSYBOX)/config.json ## boot MANIFESTS (examples/hello.json) in QEMU
-	$(Q)PODVM_BUILD=$(BUILD) $(PYTHON) rootfs/podvm run --image busybox=$(BUSYBOX) \
+	$(Q)PODVM_BUILD=$(abspath $(BUILD)) $(PYTHON) rootfs/podvm run --image busybox=$(BUSYBOX) \
 		--machine $(MACHINE) $(RUNFLAGS) $(MANIFESTS)
 
 $(BUSYBOX)/config.json: rootfs/busybox-image /bin/busybox
@@ -336,7 +336,7 @@ $(BUILD)/podvm: rootfs/podvm $(wildcard rootfs/podvm_lib/*.py)
 
 # ---- tests ----------------------------------------------------------------------------
 
-TESTS = PODVM_BUILD=$(BUILD) $(PYTHON) tests/run
+TESTS = PODVM_BUILD=$(abspath $(BUILD)) $(PYTHON) tests/run
 
 test: programs unit-programs $(BUSYBOX)/config.json ## all tests: units, namespaces, VMs
 	$(Q)$(TESTS) unit ns vm
@@ -356,7 +356,7 @@ ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-p
 asan: ## the unit tests under AddressSanitizer and UBSan
 	$(Q)$(MAKE) BUILD=$(BUILD)/asan SANITIZE="$(ASAN)" CFLAGS="-O1 -g" unit-programs \
 		$(BUILD)/asan/podinit $(BUILD)/asan/podctl
-	$(Q)ASAN=1 PODVM_BUILD=$(BUILD)/asan $(PYTHON) tests/run unit
+	$(Q)ASAN=1 PODVM_BUILD=$(abspath $(BUILD))/asan $(PYTHON) tests/run unit
 
 # ---- fuzzing: libFuzzer comes with clang; new inputs stay below build/ ----------------
 
@@ -418,7 +418,7 @@ $(BENCH_PLAIN): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o
 	$(call msg,LD,$@)$(CC) $(CFLAGS) -static $(BENCH_START) $(GC) -o $@ $^
 
 bench: programs $(BENCH_ROOMS) $(BENCH_PLAIN) ## figures, and their ratios to rivals
-	$(Q)PODVM_BUILD=$(BUILD) $(PYTHON) tests/bench/run $(BENCH)
+	$(Q)PODVM_BUILD=$(abspath $(BUILD)) $(PYTHON) tests/bench/run $(BENCH)
 
 # ---- installation ---------------------------------------------------------------------
 

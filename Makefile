@@ -177,6 +177,7 @@ SRC_podctl := \
 	control/podctl.c \
 	control/podctl_check.c \
 	control/podctl_conn.c \
+	control/podctl_events.c \
 	control/podctl_logs.c \
 	control/podctl_machine.c \
 	control/podctl_pods.c \

@@ -279,11 +279,28 @@ bool log_level_parse(const char *name, enum log_level *ret)
 
 /* ---- lines ------------------------------------------------------------------------ */
 
+/* What a helper or library says may have several lines; a line of the log is one.
+ * to has room for twice the text. Returns the length. */
+static size_t join_lines(char *to, const char *text, size_t len)
+{
+	size_t n = 0;
+
+	while (len && text[len - 1] == '\n')
+		len--;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\n')
+			to[n++] = ';';
+		to[n++] = text[i] == '\n' ? ' ' : text[i];
+	}
+	return n;
+}
+
 void log_at(enum log_level level, const char *fmt, ...)
 {
 	static const char cut_mark[] = "...";
-	char text[LOG_LINE_BYTES], line[LOG_LINE_BYTES];
+	char text[LOG_LINE_BYTES], joined[2 * LOG_LINE_BYTES], line[LOG_LINE_BYTES];
 	int saved = errno, want;
+	bool cut;
 	size_t n, len, used;
 	va_list ap;
 
@@ -293,10 +310,12 @@ void log_at(enum log_level level, const char *fmt, ...)
 	want = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	len = want < 0 ? 0 : MIN((size_t)want, sizeof(text) - 1);
+	cut = want < 0 || len < (size_t)want;
+	len = join_lines(joined, text, len);
 
 	n = line_head(line, sizeof(line), level);
-	n += sanitise(line + n, sizeof(line) - n - sizeof(cut_mark), text, len, &used);
-	if (want < 0 || used < (size_t)want) {
+	n += sanitise(line + n, sizeof(line) - n - sizeof(cut_mark), joined, len, &used);
+	if (cut || used < len) {
 		memcpy(line + n, cut_mark, sizeof(cut_mark) - 1);
 		n += sizeof(cut_mark) - 1;
 	}

@@ -8,9 +8,11 @@
 #include <json-c/json.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "config/diag.h"
 #include "config/pod_spec.h"
 #include "config/signal_name.h"
+#include "control/client.h"
 #include "control/commands.h"
 #include "control/state.h"
 #include "pod/pods.h"
@@ -50,12 +52,22 @@ static int64_t grace_ms(const struct call *call)
 	return seconds < 0 ? -1 : seconds * 1000;
 }
 
+/* Who changed something, and what: one line for each request that was carried out. The
+ * names are those of a pod, which were checked when it was made. */
+static void log_change(const struct call *call, const char *what)
+{
+	log_info("control: %s: %s %s/%s", call->client->name, what,
+		 call_string(call, "namespace", "default"),
+		 call_string(call, "name", ""));
+}
+
 int command_pod_stop(struct call *call)
 {
 	struct pod *pod = call_pod(call);
 
 	if (!pod)
 		return -ENOENT;
+	log_change(call, "stop");
 	pod_stop(pod, grace_ms(call));
 	return 0;
 }
@@ -66,6 +78,7 @@ int command_pod_delete(struct call *call)
 
 	if (!pod)
 		return -ENOENT;
+	log_change(call, "delete");
 	pod_delete(pod, grace_ms(call));
 	return 0;
 }
@@ -90,6 +103,10 @@ int command_member_kill(struct call *call)
 	if (!pod)
 		return -ENOENT;
 	r = member_kill(pod, member, sig);
+	if (r == 0)
+		log_info("control: %s: signal %s to %s/%s/%s", call->client->name,
+			 signal_name(sig), call_string(call, "namespace", "default"),
+			 call_string(call, "name", ""), member);
 	if (r == -ENOENT)
 		return call_fail(call, "the pod has no member '%.63s'", member);
 	if (r == -ESRCH)
@@ -174,6 +191,7 @@ static bool create_pod(struct call *call, struct outcome *o, struct manifest_pod
 	if (pods_create(call->control->pods, m->spec, &pod, &e) < 0)
 		return refuse_pod(o, m, d, &e);
 	m->spec = NULL; /* taken */
+	log_info("control: %s: create %s/%s", call->client->name, m->namespace, m->name);
 	obj = add_pod(o->created, m);
 	return obj && call_put_string(obj, "uid", pod_uid(pod));
 }

@@ -23,7 +23,9 @@ enum option_bit {
 	OPT_WAIT = 1 << 5,
 	OPT_SINCE = 1 << 6,
 	OPT_FOR = 1 << 7,
-	OPT_MACHINE = 1 << 8
+	OPT_MACHINE = 1 << 8,
+	OPT_NAMESPACE = 1 << 9,
+	OPT_ALL = 1 << 10
 };
 
 struct command {
@@ -51,9 +53,10 @@ static const struct command commands[] = {
 	  "Stop all pods and halt the machine." },
 	{ "help", NULL, podctl_help, 0, 1, 0, "help [COMMAND]", "Show help." },
 	{ "info", NULL, podctl_info, 0, 0, 0, "info", "Show facts about the machine." },
-	{ "kill", NULL, podctl_kill, 2, 3, 0, "kill POD MEMBER [SIGNAL]",
-	  "Send a signal (default TERM) to a member." },
-	{ "list", "ls", podctl_list, 0, 0, 0, "list", "List all pods." },
+	{ "kill", NULL, podctl_kill, 1, 3, 0, "kill POD [MEMBER [SIGNAL]]",
+	  "Send a signal (default TERM) to a member; one member needs no name." },
+	{ "list", "ls", podctl_list, 0, 0, OPT_NAMESPACE | OPT_ALL, "list [-n NAMESPACE]",
+	  "List all pods, or those of a namespace." },
 	{ "log", NULL, podctl_log, 0, 0, 0, "log", "Show podinit's own log." },
 	{ "logs", NULL, podctl_logs, 1, 2,
 	  OPT_LINES | OPT_FOLLOW | OPT_PREVIOUS | OPT_TIMESTAMPS,
@@ -76,6 +79,32 @@ static const struct command commands[] = {
 	  "Wait until a pod is ready, or gone, or in a phase." },
 };
 
+/* What -n means depends on the command. */
+static const struct {
+	unsigned int option;
+	const char *help;
+} own_options[] = {
+	{ OPT_LINES,
+	  "  -n, --lines N        the last N lines (also --tail); default 100 of "
+	  "each member\n" },
+	{ OPT_FOLLOW, "  -f, --follow         go on with what comes\n" },
+	{ OPT_PREVIOUS, "      --previous       the attempt before the latest one\n" },
+	{ OPT_TIMESTAMPS, "      --timestamps     the time in front of each line\n" },
+	{ OPT_GRACE,
+	  "      --grace S        seconds between SIGTERM and SIGKILL; 0 kills "
+	  "at once;\n"
+	  "                       default: what each pod says\n" },
+	{ OPT_WAIT, "      --wait           return when the pod is gone\n" },
+	{ OPT_SINCE, "      --since N        begin with event number N\n" },
+	{ OPT_FOR, "      --for STATE      ready (default), deleted, or phase=Pending, "
+		   "Running,\n"
+		   "                       Succeeded, Failed\n"
+		   "      --timeout S      give up after S seconds (default 30)\n" },
+	{ OPT_MACHINE, "      --machine        the files are machine files\n" },
+	{ OPT_NAMESPACE, "  -n, --namespace NS   only pods of this namespace\n" },
+	{ OPT_ALL, "  -A, --all-namespaces pods of all namespaces (the default)\n" },
+};
+
 static const char *const options_help =
 	"Options:\n"
 	"  -s, --socket ADDR    socket path, vsock:CID[:PORT], or the path of a "
@@ -96,11 +125,27 @@ static const char *const options_help =
 /* ---- raw
  * -------------------------------------------------------------------------------- */
 
+/* One answer is waited for, so there may be one request. Half a request, or what is no
+ * JSON at all, is sent: the machine says what is wrong with it. */
+static bool has_second_object(const char *text)
+{
+	struct json_tokener *tok = json_tokener_new();
+	struct json_object *first = json_tokener_parse_ex(tok, text, -1);
+	size_t end = json_tokener_get_parse_end(tok);
+
+	json_object_put(first);
+	json_tokener_free(tok);
+	return first && text[end + strspn(text + end, " \t\r\n")] == '{';
+}
+
 static int podctl_raw(struct podctl *p)
 {
 	struct json_object *answer = NULL;
-	int r = conn_raw(p, p->args[0], &answer);
+	int r;
 
+	if (has_second_object(p->args[0]))
+		return say(PODCTL_USAGE, "raw takes one request; call it once for each");
+	r = conn_raw(p, p->args[0], &answer);
 	if (r == 0) {
 		put_json(answer);
 		r = get(answer, "error") ? PODCTL_FAILED : PODCTL_OK;
@@ -121,13 +166,29 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+/* What the hands of kubectl's users type. */
+static const char *habit(const char *name)
+{
+	static const char *const habits[][2] = {
+		{ "apply", "create" },   { "describe", "status" }, { "get", "list" },
+		{ "inspect", "status" }, { "ps", "list" },         { "start", "create" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(habits); i++)
+		if (strcmp(habits[i][0], name) == 0)
+			return habits[i][1];
+	return NULL;
+}
+
 static int unknown_command(const char *name)
 {
 	const char *names[ARRAY_SIZE(commands)], *near;
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		names[i] = commands[i].name;
-	near = str_nearest(name, names, ARRAY_SIZE(commands));
+	near = habit(name);
+	if (!near)
+		near = str_nearest(name, names, ARRAY_SIZE(commands));
 	if (near)
 		return say(PODCTL_USAGE, "unknown command '%s'; did you mean '%s'?", name,
 			   near);
@@ -156,7 +217,14 @@ static int podctl_help(struct podctl *p)
 	(void)printf("Usage: podctl [OPTION]... %s\n", cmd->usage);
 	if (cmd->alias)
 		(void)printf("Also: podctl %s\n", cmd->alias);
-	(void)printf("\n%s\n\n%s", cmd->help, options_help);
+	(void)printf("\n%s\n", cmd->help);
+	if (cmd->options)
+		(void)printf("\nOptions:\n");
+	for (size_t i = 0; i < ARRAY_SIZE(own_options); i++)
+		if (cmd->options & own_options[i].option)
+			(void)printf("%s", own_options[i].help);
+	(void)printf("\n'podctl help' shows the options of all commands "
+		     "(-s, -o, --timeout ...).\n");
 	return PODCTL_OK;
 }
 
@@ -166,13 +234,15 @@ static int podctl_help(struct podctl *p)
 enum {
 	LONG_TIMEOUT = 256,
 	LONG_VERSION,
+	LONG_LINES,
 	LONG_PREVIOUS,
 	LONG_TIMESTAMPS,
 	LONG_GRACE,
 	LONG_WAIT,
 	LONG_SINCE,
 	LONG_FOR,
-	LONG_MACHINE
+	LONG_MACHINE,
+	LONG_NAMESPACE
 };
 
 static const struct option long_options[] = {
@@ -181,7 +251,10 @@ static const struct option long_options[] = {
 	{ "timeout", required_argument, NULL, LONG_TIMEOUT },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, LONG_VERSION },
-	{ "lines", required_argument, NULL, 'n' },
+	{ "lines", required_argument, NULL, LONG_LINES },
+	{ "tail", required_argument, NULL, LONG_LINES },
+	{ "namespace", required_argument, NULL, LONG_NAMESPACE },
+	{ "all-namespaces", no_argument, NULL, 'A' },
 	{ "follow", no_argument, NULL, 'f' },
 	{ "previous", no_argument, NULL, LONG_PREVIOUS },
 	{ "timestamps", no_argument, NULL, LONG_TIMESTAMPS },
@@ -196,18 +269,20 @@ static const struct option long_options[] = {
 struct parsed {
 	unsigned int options; /* of enum option_bit, as given */
 	bool help, version;
+	const char *short_n; /* lines or a namespace: the command tells */
 };
 
-static int parse_number(const char *option, const char *text, int64_t max, int64_t *ret)
+static int parse_number(const char *option, const char *text, int64_t min, int64_t max,
+			int64_t *ret)
 {
 	char *end;
 	long long n;
 
 	errno = 0;
 	n = strtoll(text, &end, 10);
-	if (errno || end == text || *end || n < 0 || n > max)
-		return say(PODCTL_USAGE, "%s needs a number from 0 to %lld, not '%s'",
-			   option, (long long)max, text);
+	if (errno || end == text || *end || n < min || n > max)
+		return say(PODCTL_USAGE, "%s needs a number from %lld to %lld, not '%s'",
+			   option, (long long)min, (long long)max, text);
 	*ret = n;
 	return 0;
 }
@@ -250,8 +325,8 @@ static int take_flag(struct podctl *p, int c, struct parsed *got)
 		got->options |= OPT_MACHINE;
 		return 0;
 	default:
-		/* getopt has said what is wrong. */
-		return PODCTL_USAGE;
+		got->options |= OPT_ALL; /* the default anyway */
+		return 0;
 	}
 }
 
@@ -264,16 +339,23 @@ static int take_option(struct podctl *p, int c, struct parsed *got)
 	case 'o':
 		return parse_output(p, optarg);
 	case LONG_TIMEOUT:
-		return parse_number("--timeout", optarg, 1000000, &p->timeout_s);
+		return parse_number("--timeout", optarg, 1, 1000000, &p->timeout_s);
 	case 'n':
+		got->short_n = optarg;
+		return 0;
+	case LONG_LINES:
 		got->options |= OPT_LINES;
-		return parse_number("--lines", optarg, 100000, &p->lines);
+		return parse_number("--lines", optarg, 0, 100000, &p->lines);
+	case LONG_NAMESPACE:
+		got->options |= OPT_NAMESPACE;
+		p->namespace = optarg;
+		return 0;
 	case LONG_GRACE:
 		got->options |= OPT_GRACE;
-		return parse_number("--grace", optarg, 86400, &p->grace_s);
+		return parse_number("--grace", optarg, 0, 86400, &p->grace_s);
 	case LONG_SINCE:
 		got->options |= OPT_SINCE;
-		return parse_number("--since", optarg, INT64_MAX, &p->since);
+		return parse_number("--since", optarg, 0, INT64_MAX, &p->since);
 	case LONG_FOR:
 		got->options |= OPT_FOR;
 		p->until = optarg;
@@ -283,7 +365,45 @@ static int take_option(struct podctl *p, int c, struct parsed *got)
 	}
 }
 
-static int run_command(struct podctl *p, const char *name, const struct parsed *got)
+/* getopt's own words would begin with the path of the program. word is what it looked
+ * at last, or has a cluster of letters. */
+static int say_bad_option(int c, const char *word)
+{
+	const char *names[ARRAY_SIZE(long_options)], *near;
+	size_t n = 0;
+
+	if (c == ':')
+		return say(PODCTL_USAGE, "option '%s' needs a value; see 'podctl help'",
+			   word);
+	if (optopt && optopt < LONG_TIMEOUT && strncmp(word, "--", 2) != 0)
+		return say(PODCTL_USAGE, "unknown option '-%c'; see 'podctl help'",
+			   optopt);
+	if (optopt)
+		return say(PODCTL_USAGE, "option '%s' takes no value", word);
+	for (; long_options[n].name; n++)
+		names[n] = long_options[n].name;
+	near = str_nearest(word + 2, names, n);
+	if (near)
+		return say(PODCTL_USAGE, "unknown option '%s'; did you mean '--%s'?",
+			   word, near);
+	return say(PODCTL_USAGE, "unknown option '%s'; see 'podctl help'", word);
+}
+
+static int take_short_n(struct podctl *p, const struct command *cmd, struct parsed *got)
+{
+	if (!got->short_n)
+		return 0;
+	if (cmd->options & OPT_NAMESPACE) {
+		p->namespace = got->short_n;
+		return 0;
+	}
+	got->options |= OPT_LINES;
+	if (!(cmd->options & OPT_LINES))
+		return 0; /* refused with the others */
+	return parse_number("--lines", got->short_n, 0, 100000, &p->lines);
+}
+
+static int run_command(struct podctl *p, const char *name, struct parsed *got)
 {
 	const struct command *cmd = find_command(name);
 	char *help_args[] = { (char *)name };
@@ -301,6 +421,8 @@ static int run_command(struct podctl *p, const char *name, const struct parsed *
 		p->n_args = 1;
 		return podctl_help(p);
 	}
+	if (take_short_n(p, cmd, got))
+		return PODCTL_USAGE;
 	if (got->options & ~cmd->options)
 		return say(PODCTL_USAGE,
 			   "'%s' does not take that option; usage: podctl %s", cmd->name,
@@ -335,8 +457,10 @@ int main(int argc, char **argv)
 
 	if (!p.address || !p.address[0])
 		p.address = PODCTL_SOCKET;
-	while ((c = getopt_long(argc, argv, "s:o:n:fh", long_options, NULL)) != -1) {
-		r = take_option(&p, c, &got);
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":s:o:n:fhA", long_options, NULL)) != -1) {
+		r = c == '?' || c == ':' ? say_bad_option(c, argv[optind - 1]) :
+					   take_option(&p, c, &got);
 		if (r)
 			return r;
 	}

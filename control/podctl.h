@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "base/time.h"
 #include "base/buf.h"
 
 struct json_object;
@@ -36,7 +37,11 @@ struct conn {
 	struct json_object *events; /* array: came while an answer was waited for */
 	size_t next_event;
 	unsigned int calls;
-	bool quiet; /* the end of the deadline is not an error of the connection */
+	bool quiet;   /* the end of the deadline is not an error of the connection */
+	bool greeted; /* a socket of podinit itself; a port says nothing by itself */
+	bool sent;    /* the last request has left */
+	bool ends;    /* the request ends the machine: a loss after it is no error */
+	bool gone;    /* lost like that; nothing was said */
 };
 
 /* The command line. Numbers are -1 when not given. */
@@ -44,7 +49,8 @@ struct podctl {
 	const char *address;
 	bool json, follow, previous, timestamps, wait, machine;
 	int64_t grace_s, lines, since, timeout_s;
-	const char *until; /* --for */
+	const char *until;     /* --for */
+	const char *namespace; /* of list; NULL = all */
 	char **args;
 	int n_args;
 	struct conn conn;
@@ -91,6 +97,7 @@ void table_row(struct table *t, const char *const *cells);
 void table_end(struct table *t); /* prints and frees */
 
 /* "45s", "12m", "3h10m", "5d": the time since an RFC 3339 stamp; "-" without one. */
+void text_duration(int64_t seconds, char *buf, size_t size);
 void text_age(const char *stamp, char *buf, size_t size);
 
 /* Members of objects, with a default for what is absent. Borrowed. */
@@ -131,5 +138,10 @@ int pod_call(struct podctl *p, const char *command, struct json_object *args,
 bool event_is_of(struct json_object *event, struct json_object *pod);
 /* A whole file or "-" for stdin; at most max bytes. The length, or -errno. */
 ssize_t read_file(const char *path, size_t max, char **ret);
+
+/* podctl_events.c: an event's time as RFC 3339; a value on one line; a LOST event. */
+void event_time(struct json_object *event, char text[static TIME_TEXT_SIZE]);
+void put_compact(struct json_object *value);
+void say_lost(struct json_object *event);
 
 #endif

@@ -78,8 +78,7 @@ static void report(struct podctl *p, const struct diag *d, struct json_object *l
 			continue;
 		}
 		(void)diag_format(d, &d->items[i], text, sizeof(text));
-		(void)fprintf(stderr, "%s%s\n", text,
-			      d->items[i].warning ? " (warning)" : "");
+		(void)fprintf(stderr, "%s\n", text);
 	}
 	if (d->dropped && !p->json)
 		(void)fprintf(stderr, "%s: %zu more errors\n", d->file, d->dropped);
@@ -105,6 +104,61 @@ static int parse_manifest(const char *text, size_t len, struct diag *d, size_t *
 	return r;
 }
 
+/* The keys of a machine file that no manifest has at its top. */
+static bool looks_like_machine(const char *text, size_t len)
+{
+	static const char *const keys[] = { "hostname",    "modules",   "coldplug",
+					    "sysctls",     "control",   "imageDir",
+					    "manifestDir", "logs",      "logLevel",
+					    "restart",     "onPodsDone" };
+	struct json_tokener *tok = json_tokener_new();
+	struct json_object *root = json_tokener_parse_ex(tok, text, (int)len);
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		found |= get(root, keys[i]) != NULL;
+	found &= !get(root, "kind") && !get(root, "apiVersion");
+	json_object_put(root);
+	json_tokener_free(tok);
+	return found;
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The first line that says something is "---" or "key:", and no JSON. */
+static bool looks_like_yaml(const char *text, size_t len)
+{
+	const char *end = text + len, *eol;
+	size_t key;
+
+	for (; text < end; text = eol + 1) {
+		eol = memchr(text, '\n', (size_t)(end - text));
+		if (!eol)
+			eol = end;
+		key = 0;
+		while (text + key < eol && (text[key] == '-' || is_letter(text[key])))
+			key++;
+		if (key >= 3 && strncmp(text, "---", 3) == 0)
+			return true;
+		if (key && text + key < eol && text[key] == ':')
+			return true;
+		if (key || (text < eol && *text != '#' && *text != '\r'))
+			return false;
+	}
+	return false;
+}
+
+static void hint(struct podctl *p, const char *path, const char *text, size_t len)
+{
+	if (looks_like_yaml(text, len))
+		(void)say(0, "%s: this looks like YAML; podinit reads JSON", path);
+	else if (!p->machine && looks_like_machine(text, len))
+		(void)say(0, "%s: looks like a machine file: use check --machine", path);
+}
+
 static int check_one(struct podctl *p, const char *path, struct json_object *list)
 {
 	_cleanup_free_ char *text = NULL;
@@ -123,8 +177,10 @@ static int check_one(struct podctl *p, const char *path, struct json_object *lis
 	report(p, &d, list);
 	if (r == -ENOMEM)
 		return say(PODCTL_FAILED, "%s: out of memory", path);
-	if (r < 0 || d.errors)
+	if (r < 0 || d.errors) {
+		hint(p, path, text ? text : "", (size_t)len);
 		return PODCTL_FAILED;
+	}
 	if (p->json)
 		return PODCTL_OK;
 	if (p->machine)

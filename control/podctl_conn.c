@@ -204,12 +204,25 @@ void conn_close(struct podctl *p)
 /* ---- bytes ----------------------------------------------------------------------------
  */
 
+/* A port has one client at a time, and the next one waits without a word. */
+static bool may_be_held(const struct podctl *p)
+{
+	return !p->conn.greeted && strncmp(p->address, "vsock:", 6) != 0;
+}
+
 static int lost(struct podctl *p, int err)
 {
 	if (err == -ETIMEDOUT && p->conn.quiet)
 		return PODCTL_TIMEOUT;
 	if (err == -ETIMEDOUT)
-		return say(PODCTL_TIMEOUT, "%s: no answer in time", p->address);
+		return say(PODCTL_TIMEOUT, "%s: no answer in time%s", p->address,
+			   may_be_held(p) ? "; another podctl may hold the port, or the "
+					    "guest is still booting" :
+					    "");
+	if (p->conn.ends && p->conn.sent) {
+		p->conn.gone = true;
+		return PODCTL_CONNECT;
+	}
 	return say(PODCTL_CONNECT, "%s: connection lost%s%s", p->address, err ? ": " : "",
 		   err ? strerror(-err) : "");
 }
@@ -305,6 +318,7 @@ static int read_answer(struct podctl *p, const char *id, int64_t deadline_ns,
 			(void)json_object_array_add(c->events, obj);
 			continue;
 		}
+		c->greeted |= get(obj, "QMP") != NULL;
 		if ((get(obj, "return") || get(obj, "error")) &&
 		    (!id || strcmp(get_string(obj, "id", ""), id) == 0)) {
 			*ret = obj;
@@ -361,6 +375,7 @@ int conn_call(struct podctl *p, const char *command, struct json_object *argumen
 	text = json_object_to_json_string_length(
 		request, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &len);
 	deadline_ns = conn_deadline(p);
+	p->conn.sent = false;
 	if (r == 0)
 		r = send_all(p, RESET_BYTE, 1, deadline_ns);
 	if (r == 0)
@@ -368,6 +383,7 @@ int conn_call(struct podctl *p, const char *command, struct json_object *argumen
 	if (r == 0)
 		r = send_all(p, "\n", 1, deadline_ns);
 	json_object_put(request);
+	p->conn.sent = r == 0;
 	if (r == 0)
 		r = read_answer(p, id, deadline_ns, &answer);
 	if (r == 0 && get(answer, "error")) {

@@ -13,8 +13,6 @@
 #include "config/pod_spec.h"
 #include "control/podctl.h"
 
-#define COMPACT (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
-
 /* Whose lines are shown. */
 struct source {
 	struct json_object *pod; /* {"namespace","name"} */
@@ -225,6 +223,28 @@ static int open_source(struct podctl *p, struct source *s,
 	return 0;
 }
 
+/* The attempt before the latest; *ret_earlier is set when there was one. */
+static int take_previous(struct podctl *p, struct source *s, size_t which,
+			 struct json_object *status, struct json_object *lines,
+			 bool *ret_earlier)
+{
+	const char *member = s->members[which].name;
+	int64_t attempt = attempt_of(status, member) - 1;
+	size_t before = list_len(lines);
+	int r;
+
+	if (attempt < 0)
+		return 0;
+	*ret_earlier = true;
+	r = take_tail(p, s, which, attempt, lines);
+	if (r == 0 && p->lines != 0 && list_len(lines) == before)
+		(void)say(0,
+			  "%s: nothing is held of attempt %" PRId64 ": it wrote "
+			  "nothing, or newer output took the place",
+			  member, attempt);
+	return r;
+}
+
 /* ---- following
  * -------------------------------------------------------------------------- */
 
@@ -241,20 +261,6 @@ static int subscribe_to_logs(struct podctl *p)
 	r = conn_call(p, "subscribe", args, &result);
 	json_object_put(result);
 	return r;
-}
-
-static void event_time(struct json_object *event, char text[static TIME_TEXT_SIZE])
-{
-	struct json_object *t = get(event, "timestamp");
-
-	time_text_nano(get_int(t, "seconds", 0) * NSEC_PER_SEC +
-			       get_int(t, "microseconds", 0) * 1000,
-		       text);
-}
-
-static void put_compact(struct json_object *value)
-{
-	(void)printf("%s\n", json_object_to_json_string_ext(value, COMPACT));
 }
 
 static void put_log_event(struct podctl *p, struct source *s, struct json_object *event)
@@ -277,15 +283,6 @@ static void put_log_event(struct podctl *p, struct source *s, struct json_object
 	}
 }
 
-static void say_lost(struct json_object *event)
-{
-	struct json_object *data = get(event, "data");
-
-	(void)say(0, "%" PRId64 " records of type %s were lost",
-		  get_int(data, "count", 0), get_string(data, "of", "?"));
-}
-
-/* The number that the next log record would have had when the pod had ended. */
 static int last_seq(struct podctl *p, struct source *s, int64_t *ret)
 {
 	struct json_object *none = json_object_new_array();
@@ -355,23 +352,21 @@ int podctl_logs(struct podctl *p)
 	struct source *s = calloc(1, sizeof(*s));
 	struct json_object *status = NULL, *lines = json_object_new_array();
 	const char *phase;
-	int64_t attempt = -1;
+	bool earlier = false; /* some member was started before */
 	int r = p->follow ? subscribe_to_logs(p) : 0;
 
 	if (r == 0)
 		r = open_source(p, s, &status);
 	for (size_t i = 0; r == 0 && i < s->n; i++) {
-		if (p->previous) {
-			attempt = attempt_of(status, s->members[i].name) - 1;
-			if (attempt < 0)
-				continue;
-		}
-		r = take_tail(p, s, i, attempt, lines);
+		if (p->previous)
+			r = take_previous(p, s, i, status, lines, &earlier);
+		else
+			r = take_tail(p, s, i, -1, lines);
 	}
 	if (r == 0 && !p->json)
 		put_tails(p, s, lines);
-	if (r == 0 && p->previous && !p->json && !list_len(lines))
-		(void)say(0, "there is no earlier attempt in memory");
+	if (r == 0 && p->previous && !earlier)
+		r = say(PODCTL_FAILED, "there was no earlier attempt");
 	phase = get_string(status, "phase", "");
 	if (r == 0 && p->follow && strcmp(phase, "Succeeded") && strcmp(phase, "Failed"))
 		r = follow(p, s);
@@ -385,88 +380,6 @@ int podctl_logs(struct podctl *p)
 
 /* ---- events
  * ------------------------------------------------------------------------------ */
-
-static void put_event(struct podctl *p, struct json_object *event)
-{
-	struct json_object *data = get(event, "data");
-	const char *member = get_string(data, "member", NULL);
-	char when[TIME_TEXT_SIZE];
-
-	if (p->json) {
-		put_compact(event);
-		return;
-	}
-	event_time(event, when);
-	(void)printf("%.19sZ  %-6" PRId64 " %-15s ", when, get_int(event, "seq", 0),
-		     get_string(event, "event", "?"));
-	if (get(data, "pod"))
-		(void)printf("%s/%s%s%s", get_string(data, "namespace", ""),
-			     get_string(data, "pod", ""), member ? "/" : "",
-			     member ? member : "");
-	if (json_object_is_type(data, json_type_object)) {
-		json_object_object_foreach(data, key, value) {
-			const char *text = json_object_get_string(value);
-
-			if (strcmp(key, "namespace") && strcmp(key, "pod") &&
-			    strcmp(key, "member") && strcmp(key, "uid") && text &&
-			    text[0]) {
-				(void)printf("  %s=", key);
-				put_text(text, strlen(text));
-			}
-		}
-	}
-	(void)putchar('\n');
-}
-
-static int follow_events(struct podctl *p)
-{
-	struct json_object *args = json_object_new_object(), *result = NULL,
-			   *event = NULL;
-	int r;
-
-	if (p->since >= 0)
-		(void)json_object_object_add(args, "since",
-					     json_object_new_int64(p->since));
-	r = conn_call(p, "subscribe", args, &result);
-	json_object_put(result);
-	while (r == 0) {
-		(void)fflush(stdout);
-		r = conn_event(p, TIME_NEVER, &event);
-		if (r)
-			break;
-		put_event(p, event);
-		json_object_put(event);
-	}
-	return r;
-}
-
-int podctl_events(struct podctl *p)
-{
-	int64_t since = MAX(p->since, 0), lost;
-	size_t n = 1;
-	int r = 0;
-
-	if (p->follow)
-		return follow_events(p);
-	while (r == 0 && n) {
-		struct json_object *args = json_object_new_object(), *result = NULL,
-				   *list;
-
-		(void)json_object_object_add(args, "since", json_object_new_int64(since));
-		(void)json_object_object_add(args, "max", json_object_new_int64(1000));
-		r = conn_call(p, "events", args, &result);
-		list = get(result, "events");
-		n = list_len(list);
-		for (size_t i = 0; i < n; i++)
-			put_event(p, json_object_array_get_idx(list, i));
-		lost = get_int(result, "lost", 0);
-		if (lost)
-			(void)say(0, "%" PRId64 " events were lost", lost);
-		since = get_int(result, "nextSeq", 0);
-		json_object_put(result);
-	}
-	return r;
-}
 
 int podctl_log(struct podctl *p)
 {

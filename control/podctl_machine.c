@@ -15,7 +15,7 @@
 static void put_facts(const char *prefix, struct json_object *obj)
 {
 	json_object_object_foreach(obj, key, value) {
-		char name[256];
+		char name[256], uptime[24];
 		const char *text;
 
 		(void)snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] ? "." : "",
@@ -25,6 +25,14 @@ static void put_facts(const char *prefix, struct json_object *obj)
 			continue;
 		}
 		text = json_object_get_string(value);
+		if (text && !text[0])
+			continue;
+		if (!prefix[0] && strcmp(key, "uptimeMs") == 0) {
+			text_duration(json_object_get_int64(value) / 1000, uptime,
+				      sizeof(uptime));
+			(void)snprintf(name, sizeof(name), "uptime");
+			text = uptime;
+		}
 		(void)printf("%-26s ", name);
 		put_text(text ? text : "-", strlen(text ? text : "-"));
 		(void)putchar('\n');
@@ -63,7 +71,7 @@ static int by_time(const void *a, const void *b)
 
 static void put_timeline(struct json_object *stages, struct json_object *members)
 {
-	static const char *const titles[] = { "AT", "STEP", "WHAT" };
+	static const char *const titles[] = { "AT", "DELTA", "WHAT" };
 	size_t a = list_len(stages);
 	size_t n = a + (list_len(members));
 	struct stamp *stamps = calloc(n + 1, sizeof(*stamps));
@@ -87,11 +95,11 @@ static void put_timeline(struct json_object *stages, struct json_object *members
 	qsort(stamps, n, sizeof(*stamps), by_time);
 	table_begin(&t, 3, titles);
 	for (size_t i = 0; i < n; i++) {
-		char at[32], step[32];
-		const char *cells[] = { at, step, stamps[i].what };
+		char at[32], delta[32];
+		const char *cells[] = { at, delta, stamps[i].what };
 
 		(void)snprintf(at, sizeof(at), "%.3f ms", (double)stamps[i].at_ns / 1e6);
-		(void)snprintf(step, sizeof(step), "+%.3f",
+		(void)snprintf(delta, sizeof(delta), "+%.3f",
 			       (double)(stamps[i].at_ns - before) / 1e6);
 		before = stamps[i].at_ns;
 		table_row(&t, cells);
@@ -125,8 +133,11 @@ static int go_down(struct podctl *p, const char *mode)
 	if (p->grace_s >= 0)
 		(void)json_object_object_add(args, "graceSeconds",
 					     json_object_new_int64(p->grace_s));
+	p->conn.ends = true;
 	r = conn_call(p, "shutdown", args, &result);
-	if (r == 0 && p->json)
+	if (p->conn.gone)
+		r = say(PODCTL_OK, "the machine went away");
+	else if (r == 0 && p->json)
 		put_json(result);
 	else if (r == 0)
 		(void)printf("%s begins\n", mode);

@@ -56,15 +56,21 @@ int pod_call(struct podctl *p, const char *command, struct json_object *args,
 /* ---- list, status
  * ---------------------------------------------------------------------- */
 
+/* The phase does not tell that a pod is being stopped. */
+static bool is_terminating(struct json_object *pod)
+{
+	return strcmp(get_string(pod, "lifecycle", ""), "KILLING") == 0;
+}
+
 static void list_row(struct table *t, struct json_object *pod)
 {
 	char ready[48], restarts[24], age[24];
-	const char *reason = get_string(pod, "reason", NULL);
+	const char *status = get_string(pod, "reason", get_string(pod, "phase", ""));
 	const char *cells[] = {
 		get_string(pod, "namespace", ""),
 		get_string(pod, "name", ""),
 		ready,
-		reason ? reason : get_string(pod, "phase", ""),
+		is_terminating(pod) ? "Terminating" : status,
 		restarts,
 		age,
 	};
@@ -83,10 +89,19 @@ int podctl_list(struct podctl *p)
 					      "STATUS",    "RESTARTS", "AGE" };
 	struct json_object *list = NULL;
 	struct table t;
-	int r = conn_call(p, "pod-list", NULL, &list);
+	struct json_object *args = NULL;
+	int r;
 
+	if (p->namespace) {
+		args = json_object_new_object();
+		(void)json_object_object_add(args, "namespace",
+					     json_object_new_string(p->namespace));
+	}
+	r = conn_call(p, "pod-list", args, &list);
 	if (r == 0 && p->json) {
 		put_json(list);
+	} else if (r == 0 && list_len(list) == 0) {
+		(void)say(0, "no pods");
 	} else if (r == 0 && json_object_is_type(list, json_type_array)) {
 		table_begin(&t, 6, titles);
 		for (size_t i = 0; i < list_len(list); i++)
@@ -195,7 +210,8 @@ static void put_pod(struct json_object *pod)
 	put_line("Namespace:", get_string(meta, "namespace", "?"));
 	put_line("UID:", get_string(meta, "uid", "-"));
 	put_line("Phase:", get_string(status, "phase", "?"));
-	put_line("Lifecycle:", get_string(status, "lifecycle", "-"));
+	if (is_terminating(status))
+		put_line("Status:", "Terminating");
 	put_line("Age:", age);
 	if (get(status, "reason"))
 		put_line("Reason:", get_string(status, "reason", ""));
@@ -334,14 +350,50 @@ int podctl_stop(struct podctl *p)
 	return args ? pod_call(p, "pod-stop", args, "stopping") : PODCTL_USAGE;
 }
 
+/* Its name (a new reference), when the pod has one member and no more. */
+static int only_member(struct podctl *p, struct json_object *pod_args,
+		       struct json_object **ret)
+{
+	struct json_object *pod = NULL, *status, *members, *list;
+	int r = conn_call(p, "pod-status", json_object_get(pod_args), &pod);
+	size_t n;
+
+	if (r)
+		return r;
+	status = get(pod, "status");
+	members = get(status, "containerStatuses");
+	list = get(status, "initContainerStatuses");
+	n = list_len(members) + list_len(list);
+	if (n == 1)
+		list = list_len(members) ? members : list;
+	if (n == 1)
+		*ret = json_object_get(get(json_object_array_get_idx(list, 0), "name"));
+	else
+		r = say(PODCTL_USAGE,
+			"the pod has %zu members; say which: podctl kill "
+			"POD MEMBER [SIGNAL]",
+			n);
+	json_object_put(pod);
+	return r;
+}
+
 int podctl_kill(struct podctl *p)
 {
-	struct json_object *args = pod_arguments(p->args[0]);
+	struct json_object *args = pod_arguments(p->args[0]), *member = NULL;
 	const char *signal = p->n_args > 2 ? p->args[2] : "TERM";
+	int r = PODCTL_OK;
 
 	if (!args)
 		return PODCTL_USAGE;
-	(void)json_object_object_add(args, "member", json_object_new_string(p->args[1]));
+	if (p->n_args > 1)
+		member = json_object_new_string(p->args[1]);
+	else
+		r = only_member(p, args, &member);
+	if (r) {
+		json_object_put(args);
+		return r;
+	}
+	(void)json_object_object_add(args, "member", member);
 	(void)json_object_object_add(args, "signal", json_object_new_string(signal));
 	return pod_call(p, "member-kill", args, "signal sent");
 }

@@ -124,16 +124,10 @@ void table_end(struct table *t)
 	buf_free(&t->cells);
 }
 
-void text_age(const char *stamp, char *buf, size_t size)
+void text_duration(int64_t seconds, char *buf, size_t size)
 {
-	struct tm tm = { 0 };
-	long long s;
+	long long s = seconds;
 
-	(void)snprintf(buf, size, "-");
-	if (!stamp || !strptime(stamp, "%Y-%m-%dT%H:%M:%S", &tm))
-		return;
-	/* Two machines' clocks may differ: nothing is younger than now. */
-	s = MAX((long long)(time(NULL) - timegm(&tm)), 0LL);
 	if (s < 120)
 		(void)snprintf(buf, size, "%llds", s);
 	else if (s < 600)
@@ -144,6 +138,17 @@ void text_age(const char *stamp, char *buf, size_t size)
 		(void)snprintf(buf, size, "%lldh%lldm", s / 3600, s / 60 % 60);
 	else
 		(void)snprintf(buf, size, "%lldd%lldh", s / 86400, s / 3600 % 24);
+}
+
+void text_age(const char *stamp, char *buf, size_t size)
+{
+	struct tm tm = { 0 };
+
+	(void)snprintf(buf, size, "-");
+	if (!stamp || !strptime(stamp, "%Y-%m-%dT%H:%M:%S", &tm))
+		return;
+	/* Two machines' clocks may differ: nothing is younger than now. */
+	text_duration(MAX((int64_t)(time(NULL) - timegm(&tm)), (int64_t)0), buf, size);
 }
 
 /* ---- members of objects ---------------------------------------------------------------

@@ -65,6 +65,45 @@ static enum progress look(struct json_object *found, const char *until)
 	return ended ? NEVER : NOT_YET;
 }
 
+/* "; main: CrashLoopBackOff (back-off 10s)" of each member that waits. */
+static void append_reasons(struct json_object *list, char *text, size_t size)
+{
+	for (size_t i = 0; i < list_len(list); i++) {
+		struct json_object *m = json_object_array_get_idx(list, i);
+		struct json_object *w = get(get(m, "state"), "waiting");
+		const char *message = get_string(w, "message", "");
+		size_t len = strlen(text);
+
+		if (w)
+			(void)snprintf(text + len, size - len, "; %s: %s%s%s%s",
+				       get_string(m, "name", "?"),
+				       get_string(w, "reason", "waiting"),
+				       message[0] ? " (" : "", message,
+				       message[0] ? ")" : "");
+	}
+}
+
+static int say_late(struct podctl *p, struct json_object *pod, const char *until)
+{
+	struct json_object *now = NULL, *status;
+	char reasons[1024] = "";
+
+	/* The time to wait is over; the question has its own. */
+	p->timeout_s = -1;
+	p->conn.quiet = true;
+	if (conn_call(p, "pod-status", json_object_get(pod), &now) == 0) {
+		status = get(now, "status");
+		append_reasons(get(status, "initContainerStatuses"), reasons,
+			       sizeof(reasons));
+		append_reasons(get(status, "containerStatuses"), reasons,
+			       sizeof(reasons));
+	}
+	p->conn.quiet = false;
+	json_object_put(now);
+	return say(PODCTL_TIMEOUT, "pod %s is not '%s' in time%s",
+		   get_string(pod, "name", ""), until, reasons);
+}
+
 static int wait_for(struct podctl *p, struct json_object *pod, const char *until,
 		    int64_t deadline_ns)
 {
@@ -91,7 +130,7 @@ static int wait_for(struct podctl *p, struct json_object *pod, const char *until
 		}
 		r = conn_event(p, deadline_ns, &event);
 		if (r == PODCTL_TIMEOUT)
-			return say(r, "pod %s is not '%s' in time", name, until);
+			return say_late(p, pod, until);
 		if (r)
 			return r;
 		lost = strcmp(get_string(event, "event", ""), "LOST") == 0;

@@ -21,8 +21,9 @@ static int fail(char *desc, const char *text)
 
 /* JSON as RFC 8259 has it and stricter: json-c alone would keep the last of two equal
  * members, saturate numbers and take a comma before the end. 0, 1 when it can be parsed
- * but is refused (its id can be echoed), -EINVAL. */
-static int scan(const char *text, size_t len, char *desc)
+ * but is refused, -EINVAL. *ret_id_intact: json-c will read the id as it was written, so
+ * it can be echoed. */
+static int scan(const char *text, size_t len, char *desc, bool *ret_id_intact)
 {
 	static struct diag d; /* 12 KiB: not for the stack; there is one thread */
 	size_t start, end;
@@ -32,6 +33,11 @@ static int scan(const char *text, size_t len, char *desc)
 	r = json_scan(text, len, GRAMMAR_DEPTH_MAX, &d, &d, &start, &end);
 	if (r == -ENOMEM)
 		return fail(desc, "out of memory");
+	*ret_id_intact = d.errors == d.n; /* else some flaws are not told */
+	for (size_t i = 0; i < d.n; i++)
+		if (strcmp(d.items[i].pointer, "/id") == 0 ||
+		    strncmp(d.items[i].pointer, "/id/", 4) == 0)
+			*ret_id_intact = false;
 	if (r == 0 && d.errors == 0)
 		return 0;
 	(void)snprintf(desc, REQUEST_DESC_BYTES, "%s%s%s%s", r < 0 ? "not JSON: " : "",
@@ -101,16 +107,17 @@ int request_parse(const char *text, size_t len, struct request *ret,
 		  char desc[static REQUEST_DESC_BYTES])
 {
 	size_t id_bytes = 0;
+	bool id_intact = false;
 	int flawed, err;
 
 	*ret = (struct request){ 0 };
-	flawed = scan(text, len, desc);
+	flawed = scan(text, len, desc, &id_intact);
 	if (flawed < 0)
 		return flawed;
 	ret->root = parse(text, len, desc);
 	if (!ret->root)
 		return -EINVAL;
-	if (json_object_object_get_ex(ret->root, "id", &ret->id)) {
+	if (id_intact && json_object_object_get_ex(ret->root, "id", &ret->id)) {
 		(void)json_object_to_json_string_length(ret->id, JSON_C_TO_STRING_PLAIN,
 							&id_bytes);
 		if (id_bytes > REQUEST_ID_BYTES) {

@@ -92,6 +92,28 @@ static void error_names_stage_and_errno(void **state)
 	assert_non_null(strstr(text, "x: fine (stage boot)\n"));
 }
 
+/* As modprobe ends its words, which then go into a sentence. */
+static void lines_of_a_helper_become_one(void **state)
+{
+	char text[CONSOLE_BYTES + 1], many[LOG_LINE_BYTES * 2];
+
+	(void)state;
+	log_info("modprobe: %s", "no module x\nno module y\n\n");
+	show(text, sizeof(text));
+	assert_non_null(strstr(text, "info: modprobe: no module x; no module y\n"));
+	log_info("\n");
+	show(text, sizeof(text));
+	assert_non_null(strstr(text, "info: \n"));
+	memset(many, '\n', sizeof(many));
+	many[0] = 'x';
+	many[sizeof(many) - 2] = 'y';
+	many[sizeof(many) - 1] = '\0';
+	log_info("%s", many);
+	show(text, sizeof(text));
+	assert_true(strlen(text) <= LOG_LINE_BYTES);
+	assert_null(strchr(text, '?'));
+}
+
 static void long_line_is_cut_and_says_so(void **state)
 {
 	char big[2000], text[CONSOLE_BYTES + 1];
@@ -123,7 +145,7 @@ static void terminal_cannot_be_steered(void **state)
 	} cases[] = {
 		{ "plain\ttab", "plain\ttab" },
 		{ "\x1b[2J", "?[2J" },
-		{ "a\rb\nc\x7f", "a?b?c?" },
+		{ "a\rbc\x7f", "a?bc?" },
 		{ "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80",
 		  "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80" },
 		{ "\xc2\x9b"
@@ -268,6 +290,7 @@ int main(void)
 		LOG_TEST(line_has_time_level_and_text),
 		LOG_TEST(levels_filter_and_parse),
 		LOG_TEST(error_names_stage_and_errno),
+		LOG_TEST(lines_of_a_helper_become_one),
 		LOG_TEST(long_line_is_cut_and_says_so),
 		LOG_TEST(errno_survives),
 		LOG_TEST(terminal_cannot_be_steered),

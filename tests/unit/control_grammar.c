@@ -210,6 +210,11 @@ static const struct request_row requests[] = {
 	{ "{nonsense}", -EINVAL, "not JSON", NULL },
 	{ "{\"execute\":\"a\",}", -EINVAL, "not JSON", NULL },
 	{ "{\"execute\":\"a\",\"execute\":\"b\",\"id\":1}", -EINVAL, "/execute", "1" },
+	/* An id that would come back changed does not come back. */
+	{ "{\"execute\":\"a\",\"id\":123456789012345678901234567890}", -EINVAL, "/id",
+	  NULL },
+	{ "{\"execute\":\"a\",\"id\":{\"x\":1,\"x\":2}}", -EINVAL, "/id/x", NULL },
+	{ "{\"id\":1,\"execute\":\"a\",\"id\":2}", -EINVAL, "/id", NULL },
 	{ "{\"id\":5,\"execute\":\"a\",\"arguments\":{\"b\":18446744073709551616}}",
 	  -EINVAL, "/arguments/b", "5" },
 };

@@ -164,7 +164,10 @@ static void test_commands(void **state)
 		{ "--version", 0, "podctl ", NULL },
 		{ "--help", 0, "Usage: podctl", NULL },
 		{ "help ls", 0, "Also: podctl ls\n", NULL },
-		{ "list --help", 0, "Usage: podctl [OPTION]... list\n", NULL },
+		{ "list --help", 0, "Usage: podctl [OPTION]... list [-n NAMESPACE]\n",
+		  NULL },
+		{ "list -A", 0, "NAMESPACE", NULL },
+		{ "kill web", 0, "signal sent", NULL },
 	};
 	struct fake *f = *state;
 
@@ -194,6 +197,8 @@ static void test_usage(void **state)
 		{ "stop web --grace -1", 2, NULL, "--grace needs a number" },
 		{ "logs web -n 1x", 2, NULL, "--lines needs a number" },
 		{ "wait web --for sunshine", 2, NULL, "--for is" },
+		{ "list --timeout 0", 2, NULL, "--timeout" },
+		{ "raw {} {}", 2, NULL, "usage" },
 		{ "list -s /nonexistent", 3, NULL, "No such file" },
 		{ "list -s /dev", 3, NULL, "cannot connect to /dev" },
 		{ "list -s vsock:x", 3, NULL, "cannot connect" },
@@ -274,7 +279,7 @@ static void test_wait(void **state)
 	struct fake *f = *state;
 
 	fake_add("default", "web");
-	run(f, &r, "wait web --for phase=Running --timeout 0");
+	run(f, &r, "wait web --for phase=Running --timeout 1");
 	assert_int_equal(r.code, PODCTL_TIMEOUT);
 	run(f, &r, "wait nope --for ready --timeout 5");
 	assert_int_equal(r.code, PODCTL_FAILED);

@@ -305,7 +305,7 @@ static void test_drain_while_stalled(void **state)
 	log_service_finish(service, time_boot_ns() + 50 * NSEC_PER_MSEC, on_done, NULL);
 	while (!finished)
 		assert_true(loop_turn(loop, 1000) >= 0);
-	/* The one that was given up is killed, and gets no successor: file systems go now. */
+	/* The one that was given up is killed, and gets no successor. */
 	while (service->writer_pidfd >= 0)
 		assert_true(loop_turn(loop, 1000) >= 0);
 	assert_null(service->restart.loop);

@@ -97,12 +97,3 @@ size_t power_open(struct power *power, struct loop *loop, const char *dir,
 	(void)closedir(d);
 	return power->n;
 }
-
-void power_close(struct power *power)
-{
-	for (size_t i = 0; i < power->n; i++) {
-		loop_src_remove(&power->keys[i].src);
-		fd_close(&power->keys[i].fd);
-	}
-	power->n = 0;
-}

@@ -31,6 +31,5 @@ struct power {
 /* Opens the keys that exist in dir ("/dev/input"). Returns how many. */
 size_t power_open(struct power *power, struct loop *loop, const char *dir,
 		  void (*pressed)(void *arg), void *arg);
-void power_close(struct power *power);
 
 #endif

@@ -200,7 +200,6 @@ void member_publish(struct member *m, enum pod_event event);
 /* ---- watch.c ---- */
 
 int pods_watch_init(struct pods *pods, struct err *e);
-void pods_watch_end(struct pods *pods);
 void pods_watch(struct pods *pods, struct member *m);   /* inotify on its group */
 void pods_unwatch(struct pods *pods, struct member *m); /* harmless without a watch */
 

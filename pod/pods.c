@@ -109,19 +109,6 @@ static void pod_free(struct pod *pod)
 	free(pod);
 }
 
-void pods_free(struct pods *pods)
-{
-	list_for_each_safe(node, &pods->list)
-		pod_free(list_entry(node, struct pod, node));
-	list_init(&pods->list);
-	loop_timer_cancel(&pods->start_timer);
-	log_service_free(pods->logs);
-	pods_watch_end(pods);
-	fd_close(&pods->cgroup_fd);
-	journal_free(&pods->events);
-	journal_free(&pods->lines);
-}
-
 /* ---- creation ---- */
 
 /* A version 4 UUID (RFC 9562). Without entropy at boot (firecracker#663) getrandom would

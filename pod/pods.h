@@ -64,7 +64,6 @@ struct pods {
  * the log service and the journals. 0 or -errno; a missing controller is a warning. */
 int pods_init(struct pods *pods, struct loop *loop, const struct machine *machine,
 	      bool user_ns, struct err *e);
-void pods_free(struct pods *pods); /* tests only: every pod must have ended */
 
 /* Takes spec on success and starts the pod. -EEXIST: same namespace and name (a pod that
  * has ended must be deleted first), -ENOSPC, -ENOMEM, -ESHUTDOWN while stopping. */

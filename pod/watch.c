@@ -103,9 +103,3 @@ int pods_watch_init(struct pods *pods, struct err *e)
 			 LOOP_CGROUP, watch_ready);
 	return r < 0 ? err_set(e, STAGE_CGROUP, -r, "watch inotify") : 0;
 }
-
-void pods_watch_end(struct pods *pods)
-{
-	loop_src_remove(&pods->inotify_src);
-	fd_close(&pods->inotify_fd);
-}

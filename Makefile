@@ -59,6 +59,7 @@ SRC_base := \
 	base/child.c \
 	base/err.c \
 	base/fd.c \
+	base/inet.c \
 	base/journal.c \
 	base/known.c \
 	base/log.c \
@@ -254,7 +255,7 @@ UNIT_TESTS := \
 
 ROOMS_base    := base
 ROOMS_config  := config base
-ROOMS_netlink := netlink base
+ROOMS_netlink := netlink config base
 ROOMS_bpf     := bpf base
 ROOMS_rootfs  := rootfs config base
 ROOMS_pod     := pod netlink bpf rootfs config base

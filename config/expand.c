@@ -79,7 +79,7 @@ char *expand_text(struct arena *a, const char *text, const struct expand_var *va
 }
 
 int expand_env(struct arena *a, const struct container_spec *spec,
-	       struct expand_var **ret, size_t *ret_n)
+	       expand_source_fn source, void *arg, struct expand_var **ret, size_t *ret_n)
 {
 	struct expand_var *vars = arena_array(a, spec->n_env, sizeof(*vars));
 	size_t n = 0, i, k;
@@ -88,7 +88,9 @@ int expand_env(struct arena *a, const struct container_spec *spec,
 		return -ENOMEM;
 	for (i = 0; i < spec->n_env; i++) {
 		const struct spec_env *env = &spec->env[i];
-		char *value = expand_text(a, env->value, vars, n);
+		char *value = env->source == ENV_VALUE ?
+				      expand_text(a, env->value, vars, n) :
+				      arena_strdup(a, source(arg, env));
 
 		if (!value)
 			return -ENOMEM;

@@ -8,6 +8,7 @@
 #define CONFIG_MACHINE_H
 
 #include "base/arena.h"
+#include "base/inet.h"
 #include "base/log.h"
 
 struct diag;
@@ -21,6 +22,55 @@ struct machine_sysctl {
 	const char *value;
 };
 
+enum uplink_mode {
+	UPLINK_MODE_NONE,
+	UPLINK_MODE_STATIC,
+	UPLINK_MODE_DHCP,
+	UPLINK_MODE_KERNEL
+};
+
+/* Which interface is meant: all that is given must fit; nothing given = the first that is
+ * a NIC (has a device below it in sysfs), by index. */
+struct machine_match {
+	const char *name, *driver; /* NULL = any */
+	bool has_mac;
+	uint8_t mac[MAC_BYTES];
+};
+
+#define MACHINE_UPLINK_ADDRS 8
+#define MACHINE_BOND_PORTS   8
+
+struct machine_uplink {
+	enum uplink_mode mode; /* default kernel: nothing is done without ip= */
+	struct machine_match match;
+	size_t n_addresses;                          /* static only, at least one */
+	struct inet addresses[MACHINE_UPLINK_ADDRS]; /* with their prefix */
+	struct inet gateway[2];                      /* IPv4, IPv6; family 0 = none */
+	int64_t mtu;                                 /* 0 = the driver's */
+	int64_t vlan_id;                             /* 0 = none; 1 to 4094 */
+	size_t n_bond_ports; /* 0 = no bond; then `match` is not used */
+	struct machine_match bond_ports[MACHINE_BOND_PORTS];
+	const char
+		*bond_mode; /* "active-backup" (default), "802.3ad", "balance-rr", ... */
+	int64_t timeout_ms; /* how long pods wait for it, default 10000; 0 = not at all */
+};
+
+/* network: {"uplink", "podCidrs", "bridge", "mtu", "dns", "clusterDomain", "repair"} */
+struct machine_network {
+	struct machine_uplink uplink;
+	struct inet pod_range4, pod_range6; /* family 0 = none; default 10.88.0.0/16 and a
+					       ULA /64 */
+	const char *bridge;                 /* default "pod0" */
+	int64_t mtu;                        /* of the pods, 0 = the uplink's, else 1500 */
+	/* dns: {"nameservers", "searches", "options"}; none given: the lease's or ip='s,
+	 * else the machine's /etc/resolv.conf */
+	const char **dns_servers, **dns_searches,
+		**dns_options;      /* NULL-terminated, or NULL */
+	const char *cluster_domain; /* default "cluster.local" */
+	bool repair; /* put back what is taken from a pod's network, default
+			true */
+};
+
 struct machine {
 	struct arena arena;
 
@@ -29,6 +79,8 @@ struct machine {
 	bool coldplug;        /* default true: load modules for the hardware found */
 	size_t n_sysctls;
 	struct machine_sysctl *sysctls;
+
+	struct machine_network network;
 
 	const char *image_dir;    /* default "/var/lib/podinit/images" */
 	const char *manifest_dir; /* default "/etc/podinit/pods" */

@@ -11,6 +11,7 @@
 #define CONFIG_POD_SPEC_H
 
 #include "base/arena.h"
+#include "base/inet.h"
 #include "base/util.h"
 
 struct diag;
@@ -39,8 +40,98 @@ struct spec_pair { /* labels, annotations */
 	const char *key, *value;
 };
 
+/* Where an environment value comes from: value, or valueFrom.fieldRef. */
+enum env_source {
+	ENV_VALUE,
+	ENV_POD_NAME,
+	ENV_POD_NAMESPACE,
+	ENV_POD_UID,
+	ENV_POD_LABEL,      /* value: the label's key */
+	ENV_POD_ANNOTATION, /* value: the annotation's key */
+	ENV_NODE_NAME,
+	ENV_SERVICE_ACCOUNT,
+	ENV_HOST_IP,
+	ENV_HOST_IPS, /* comma between them */
+	ENV_POD_IP,
+	ENV_POD_IPS,
+	ENV_SOURCE_MAX
+};
+
 struct spec_env { /* value is not expanded yet: see config/expand.h */
 	const char *name, *value;
+	enum env_source source;
+};
+
+enum port_protocol { PORT_TCP, PORT_UDP, PORT_SCTP, PORT_PROTOCOL_MAX };
+
+struct spec_port {
+	const char *name; /* NULL = none */
+	enum port_protocol protocol;
+	uint16_t container_port;
+	uint16_t host_port;  /* 0 = none; with hostNetwork it is the containerPort */
+	struct inet host_ip; /* family 0 = every address of the machine */
+};
+
+enum dns_policy {
+	DNS_CLUSTER_FIRST, /* no cluster DNS here: as Default */
+	DNS_CLUSTER_FIRST_WITH_HOST_NET,
+	DNS_DEFAULT,
+	DNS_NONE
+};
+
+struct spec_dns_option {
+	const char *name, *value; /* value NULL = none */
+};
+
+/* dnsPolicy and dnsConfig; kubernetes-pod.md 1 and 12. */
+struct spec_dns {
+	enum dns_policy policy;
+	size_t n_servers, n_searches, n_options;
+	const char **servers; /* IP addresses; at most 3 */
+	const char **searches;
+	struct spec_dns_option *options;
+};
+
+struct spec_host_alias {
+	const char *ip;
+	size_t n_names;
+	const char **names;
+};
+
+/* One entry of the annotation podinit/networks, or the default network (networks[0],
+ * kind SPEC_NET_POD, always there but with hostNetwork). */
+enum spec_net_kind {
+	SPEC_NET_POD, /* the machine's pod network: fixed ips, mac, limits of eth0 */
+	SPEC_NET_BRIDGE,
+	SPEC_NET_MACVLAN,
+	SPEC_NET_IPVLAN,
+	SPEC_NET_DEVICE,
+	SPEC_NET_KIND_MAX
+};
+
+#define SPEC_NETWORKS  8 /* of one pod, eth0 included */
+#define SPEC_NET_ADDRS 4
+
+struct spec_network {
+	enum spec_net_kind kind;
+	const char *interface; /* name in the pod; default eth0, then net1, net2, ... */
+	const char *parent;    /* bridge or NIC; NULL for SPEC_NET_POD */
+	const char *mode;      /* NULL = default; "bridge", "private", "vepa", "passthru";
+				  "l2", "l3", "l3s" */
+	size_t n_ips;
+	struct inet ips[SPEC_NET_ADDRS]; /* SPEC_NET_POD: single addresses, one a family;
+					    else with their prefix */
+	struct inet gateway[2];          /* IPv4, IPv6; family 0 = none */
+	bool has_mac;
+	uint8_t mac[MAC_BYTES];
+	uint32_t mtu;                       /* 0 = the parent's */
+	uint64_t egress_bits, ingress_bits; /* a second; 0 = no limit */
+};
+
+/* Annotation podinit/network-policy: the ancestor's port-mapping white lists. */
+struct spec_net_policy {
+	size_t n_internal, n_external;
+	struct inet *internal, *external;
 };
 
 struct spec_mount {
@@ -79,6 +170,9 @@ struct container_spec {
 	struct spec_user user; /* the pod's securityContext is merged in */
 	bool no_new_privs;     /* allowPrivilegeEscalation: false */
 
+	size_t n_ports;
+	struct spec_port *ports;
+
 	size_t n_mounts;
 	struct spec_mount *mounts; /* sorted, parents before children */
 };
@@ -93,9 +187,19 @@ struct pod_spec {
 	struct spec_pair *labels, *annotations;
 
 	enum restart_policy restart;
-	int64_t grace_seconds; /* terminationGracePeriodSeconds, default 30 */
-	const char *hostname;  /* never NULL: hostname, else the name cut to 63 */
+	int64_t grace_seconds;         /* terminationGracePeriodSeconds, default 30 */
+	const char *hostname;          /* never NULL: hostname, else the name cut to 63 */
+	const char *subdomain;         /* NULL = none */
+	const char *hostname_override; /* NULL = none; wins over the two above */
+	bool hostname_is_fqdn;         /* setHostnameAsFQDN */
+	const char *service_account;   /* NULL = none; text of a fieldRef only */
 	bool host_network;
+	size_t n_aliases;
+	struct spec_host_alias *aliases;
+	struct spec_dns dns;
+	size_t n_networks; /* 0 with hostNetwork */
+	struct spec_network *networks;
+	struct spec_net_policy net_policy;
 
 	size_t n_volumes;
 	struct spec_volume *volumes;

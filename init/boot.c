@@ -398,7 +398,7 @@ int boot_pods(struct boot *b, struct err *e)
 		.finish = finish,
 		.arg = b,
 	};
-	int r = pods_init(&b->pods, b->loop, &b->machine, b->kind.user_ns, e);
+	int r = pods_init(&b->pods, b->loop, &b->machine, b->kind.user_ns, NULL, e);
 
 	if (r < 0)
 		return r;

@@ -239,7 +239,7 @@ static int plan_fill(struct launch_plan *p, const struct member *m,
 			 image->passwd, image->group, &p->user, e);
 	if (r < 0)
 		return r;
-	r = expand_env(&p->arena, m->spec, &vars, &n_vars);
+	r = expand_env(&p->arena, m->spec, NULL, NULL, &vars, &n_vars);
 	if (r == 0)
 		r = build_env(p, m, image, vars, n_vars);
 	if (r == 0)

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/time.h"
+#include "base/inet.h"
 #include "config/pod_spec.h"
 #include "pod/cgroup.h"
 #include "pod/event.h"
@@ -23,6 +24,7 @@
 
 struct launch_plan;
 struct member_log;
+struct net_plan;
 
 #define POD_UID_BYTES 37
 
@@ -89,6 +91,7 @@ enum pod_state {
 enum pod_condition {
 	CONDITION_SCHEDULED,
 	CONDITION_SANDBOX, /* PodReadyToStartContainers */
+	CONDITION_NETWORK, /* NetworkReady */
 	CONDITION_INITIALIZED,
 	CONDITION_CONTAINERS_READY,
 	CONDITION_READY,
@@ -109,6 +112,18 @@ struct sandbox {
 	struct loop_timer retry;
 };
 
+/* A pod's place on the network; made and given back by pod/network.h. */
+struct pod_net {
+	struct net_plan *plan; /* owned; NULL with hostNetwork */
+	struct inet ip4, ip6;  /* of eth0; family 0 = none */
+	bool made;             /* the interfaces stand (sandbox child said so) */
+	bool ports_up;         /* its rules are in the kernel, or it needs none */
+	bool ports_wanted;     /* the queue to podinit-nft: what is to be */
+	const char *wrong;     /* static reason, NULL = as planned: NetworkReady False */
+	char wrong_text[160];
+	struct list suspect; /* in network's list of what is to be looked at again */
+};
+
 struct pod {
 	struct pods *pods;
 	struct list node;      /* in pods.list */
@@ -126,6 +141,7 @@ struct pod {
 	bool stop_requested; /* by a person, not by its own end */
 	struct condition conditions[CONDITION_MAX];
 	struct sandbox sandbox;
+	struct pod_net net;
 	struct child cleanup; /* removes run_dir at the end, the logs at the deletion */
 	char *log_dir;        /* NULL until the deletion; owned */
 	bool run_dir_left, logs_left; /* still to be removed */

@@ -52,7 +52,7 @@ static void lines_grew(void *arg)
 }
 
 int pods_init(struct pods *pods, struct loop *loop, const struct machine *machine,
-	      bool user_ns, struct err *e)
+	      bool user_ns, struct monitor *monitor, struct err *e)
 {
 	const struct log_config logs = {
 		.dir = machine->log_dir,
@@ -71,6 +71,7 @@ int pods_init(struct pods *pods, struct loop *loop, const struct machine *machin
 		.cgroup_fd = -1,
 		.inotify_fd = -1,
 		.user_ns = user_ns,
+		.monitor = monitor,
 		.backoff = {
 			.base_ns = machine->backoff_base_ms * NSEC_PER_MSEC,
 			.max_ns = machine->backoff_max_ms * NSEC_PER_MSEC,

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/journal.h"
 #include "base/loop.h"
+#include "netlink/uplink.h"
 #include "pod/backoff.h"
 
 struct diag;
@@ -21,6 +22,8 @@ struct json_object;
 struct log_service;
 struct machine;
 struct manifest_pod;
+struct monitor;
+struct network;
 struct pod;
 struct pod_spec;
 
@@ -57,16 +60,25 @@ struct pods {
 	struct loop_timer start_timer;
 	size_t plan_bytes; /* of all members' launch plans */
 	uint64_t created;
+	struct monitor *monitor;   /* rtnetlink events; init's, NULL = none */
+	struct network *network;   /* pod/network.h */
+	struct uplink_info uplink; /* as last told */
 };
 
-/* user_ns: see rootfs/early.h. Makes the cgroup layout (PID 1 in its own leaf "init",
- * controllers enabled top-down, group "pods"), sweeps groups left by an earlier life,
- * the log service and the journals. 0 or -errno; a missing controller is a warning. */
+/* user_ns: see rootfs/early.h; monitor: may be NULL. Makes the cgroup layout (PID 1 in
+ * its own leaf "init", controllers enabled top-down, group "pods"), sweeps groups left by
+ * an earlier life, the log service and the journals. 0 or -errno; a missing controller is
+ * a warning. */
 int pods_init(struct pods *pods, struct loop *loop, const struct machine *machine,
-	      bool user_ns, struct err *e);
+	      bool user_ns, struct monitor *monitor, struct err *e);
+
+/* The machine's way out changed: hostIP, the pods' mtu, resolv.conf follow. */
+void pods_uplink_changed(struct pods *pods, const struct uplink_info *info);
 
 /* Takes spec on success and starts the pod. -EEXIST: same namespace and name (a pod that
- * has ended must be deleted first), -ENOSPC, -ENOMEM, -ESHUTDOWN while stopping. */
+ * has ended must be deleted first), -EADDRINUSE: a hostPort or a fixed address that
+ * another pod has (e names both), -ENOSPC: too many pods, or no free address, -ENOMEM,
+ * -ESHUTDOWN while stopping. */
 int pods_create(struct pods *pods, struct pod_spec *spec, struct pod **ret,
 		struct err *e);
 
@@ -134,5 +146,22 @@ struct json_object *pods_timeline_json(const struct pods *pods);
  * -ENOENT: no such member. */
 int member_log_json(struct pod *pod, const char *member, size_t max_lines,
 		    int64_t attempt, struct json_object **ret);
+
+/*
+ * Links, addresses, routes, port maps and counters: pod-net. A helper child asks the
+ * kernel, so the answer comes later: q->done, from the loop, exactly once unless
+ * pods_net_cancel() was called before. result: owned by done(), NULL with e filled.
+ * {"machine":{...inspect.h..., "uplink":{...}},"pods":[{"namespace","name","netns",
+ *  "ips":[],"condition":{...},"ports":[{"hostIP","hostPort","protocol","podIP","podPort",
+ *  "member"}],"links":[...],"routes":[...]}]}
+ */
+struct pods_net_query {
+	void (*done)(struct pods_net_query *q, struct json_object *result,
+		     const struct err *e);
+	struct pods_net_job *job; /* private */
+};
+/* pod NULL = all of them and the machine. 0 or -errno (-EAGAIN: too many are running). */
+int pods_net_ask(struct pods *pods, struct pod *pod, struct pods_net_query *q);
+void pods_net_cancel(struct pods_net_query *q); /* harmless after done() */
 
 #endif

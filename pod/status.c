@@ -14,6 +14,7 @@
 static const char *const condition_names[] = {
 	[CONDITION_SCHEDULED] = "PodScheduled",
 	[CONDITION_SANDBOX] = "PodReadyToStartContainers",
+	[CONDITION_NETWORK] = "NetworkReady",
 	[CONDITION_INITIALIZED] = "Initialized",
 	[CONDITION_CONTAINERS_READY] = "ContainersReady",
 	[CONDITION_READY] = "Ready",

@@ -55,7 +55,7 @@ void world_init(struct world *w, const char *image_dir, int64_t backoff_ms)
 	w->machine.log_dir = "/run/log";
 	w->machine.backoff_base_ms = backoff_ms;
 	w->machine.backoff_max_ms = backoff_ms;
-	if (pods_init(&w->pods, w->loop, &w->machine, false, &e) < 0)
+	if (pods_init(&w->pods, w->loop, &w->machine, false, NULL, &e) < 0)
 		world_fail(e.text, e.code);
 }
 

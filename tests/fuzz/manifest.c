@@ -51,7 +51,7 @@ static void check_member(const struct pod_spec *pod, const struct container_spec
 		must(!i || strcmp(c->mounts[i - 1].path, c->mounts[i].path) < 0);
 	}
 	arena_init(&arena, 1 << 20);
-	if (expand_env(&arena, c, &vars, &n) == 0)
+	if (expand_env(&arena, c, NULL, NULL, &vars, &n) == 0)
 		must(n <= c->n_env);
 	arena_free(&arena);
 }

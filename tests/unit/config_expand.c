@@ -82,14 +82,14 @@ static void test_env_order(void **state)
 
 	(void)state;
 	arena_init(&a, 1 << 16);
-	assert_int_equal(expand_env(&a, &spec, &ret, &n), 0);
+	assert_int_equal(expand_env(&a, &spec, NULL, NULL, &ret, &n), 0);
 	assert_int_equal(n, ARRAY_SIZE(expected));
 	for (i = 0; i < n; i++) {
 		assert_string_equal(ret[i].name, expected[i].name);
 		assert_string_equal(ret[i].value, expected[i].value);
 	}
 	spec.n_env = 0;
-	assert_int_equal(expand_env(&a, &spec, &ret, &n), 0);
+	assert_int_equal(expand_env(&a, &spec, NULL, NULL, &ret, &n), 0);
 	assert_int_equal(n, 0);
 	arena_free(&a);
 }
@@ -110,7 +110,7 @@ static void test_growth_is_bounded(void **state)
 	for (i = 1; i < ARRAY_SIZE(env); i++)
 		env[i] = (struct spec_env){ names[i % 2], values[(i + 1) % 2] };
 	arena_init(&a, 1 << 20);
-	assert_int_equal(expand_env(&a, &spec, &ret, &n), -ENOMEM);
+	assert_int_equal(expand_env(&a, &spec, NULL, NULL, &ret, &n), -ENOMEM);
 	assert_true(a.used_bytes <= a.limit_bytes);
 	arena_free(&a);
 }

@@ -92,7 +92,7 @@ size_t inet_length(const struct inet *a)
 	return a->family ? bits_of(a->family) / 8 : 0;
 }
 
-struct inet inet_network(const struct inet *a)
+struct inet inet_masked(const struct inet *a)
 {
 	struct inet net = *a;
 
@@ -119,7 +119,7 @@ bool inet_contains(const struct inet *net, const struct inet *a)
 	if (!net->family || net->family != a->family)
 		return false;
 	cut.prefix = net->prefix;
-	return !memcmp(inet_network(&cut).bytes, inet_network(net).bytes,
+	return !memcmp(inet_masked(&cut).bytes, inet_masked(net).bytes,
 		       inet_length(net));
 }
 
@@ -139,7 +139,7 @@ uint64_t inet_size(const struct inet *net)
 
 struct inet inet_nth(const struct inet *net, uint64_t n)
 {
-	struct inet a = inet_network(net);
+	struct inet a = inet_masked(net);
 	uint64_t size = inet_size(net);
 
 	if (size != UINT64_MAX && n >= size)

@@ -107,6 +107,7 @@ SRC_rootfs := \
 	rootfs/image.c \
 	rootfs/image_ref.c \
 	rootfs/in_root.c \
+	rootfs/member_etc.c \
 	rootfs/member_root.c \
 	rootfs/member_system.c \
 	rootfs/member_volume.c \
@@ -243,6 +244,7 @@ UNIT_TESTS := \
 	tests/unit/pod_member_state.c \
 	tests/unit/rootfs_early.c \
 	tests/unit/rootfs_image.c \
+	tests/unit/rootfs_member_etc.c \
 	tests/unit/rootfs_member_hostile.c \
 	tests/unit/rootfs_member_root.c \
 	tests/unit/rootfs_member_volume.c \

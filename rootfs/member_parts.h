@@ -14,6 +14,12 @@
 /* /proc /sys /sys/fs/cgroup /dev and what is in it, masked and read-only paths. */
 int member_system_mount(const struct member_root *root, struct step *s);
 
+/* Before the volumes: /etc/hostname, and the pod's names at /dev/podinit. */
+int member_etc_prepare(const struct member_root *root, int root_fd, struct step *s);
+
+/* After them, so that they win: /etc/hosts and /etc/resolv.conf lead to the names. */
+int member_etc_link(const struct member_root *root, int root_fd, struct step *s);
+
 /* The volumes, in their order. root_fd: the new root. */
 int member_volume_mount(const struct member_root *root, int root_fd, struct step *s);
 

@@ -131,39 +131,6 @@ static int overlay_mount(const struct member_root *root, struct step *s)
 	return 0;
 }
 
-/* Before any volume: the path can lead into this member's own layer only, and a file
- * made anew is neither a fifo that blocks us nor a device that the image brought. */
-static int hostname_write(const char *hostname, int root_fd, struct step *s)
-{
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY;
-	static const char *const path = "/etc/hostname";
-	_cleanup_close_ int etc_fd = in_root_make(root_fd, "/etc", true);
-	_cleanup_close_ int fd = -1;
-	char line[66]; /* 64 bytes of HOST_NAME_MAX, newline, NUL */
-	size_t len = strlen(hostname);
-	ssize_t written;
-
-	if (etc_fd < 0)
-		return step_fail(s, STAGE_MOUNT, -etc_fd, "open", "/etc");
-	if (len > sizeof(line) - 2)
-		return step_fail(s, STAGE_MOUNT, ENAMETOOLONG, "write", path);
-	memcpy(line, hostname, len);
-	line[len++] = '\n';
-	fd = in_root_open(etc_fd, "hostname", flags, 0644);
-	if (fd == -EEXIST) {
-		if (unlinkat(etc_fd, "hostname", 0) < 0)
-			return step_fail(s, STAGE_MOUNT, errno, "replace", path);
-		fd = in_root_open(etc_fd, "hostname", flags, 0644);
-	}
-	if (fd < 0)
-		return step_fail(s, STAGE_MOUNT, -fd, "make file", path);
-	written = write(fd, line, len);
-	if (written != (ssize_t)len)
-		return step_fail(s, STAGE_MOUNT, written < 0 ? errno : ENOSPC, "write",
-				 path);
-	return 0;
-}
-
 static int working_dir_make(const char *path, int root_fd, struct step *s)
 {
 	int fd = in_root_make(root_fd, path, true);
@@ -200,10 +167,12 @@ static int root_build(const struct member_root *root, struct step *s)
 	if (root_fd < 0 || fchdir(root_fd) < 0)
 		return scratch_failed(root, s, "enter", "/root");
 	r = member_system_mount(root, s);
-	if (r == 0 && root->hostname)
-		r = hostname_write(root->hostname, root_fd, s);
+	if (r == 0)
+		r = member_etc_prepare(root, root_fd, s);
 	if (r == 0)
 		r = member_volume_mount(root, root_fd, s);
+	if (r == 0)
+		r = member_etc_link(root, root_fd, s);
 	if (r == 0 && root->working_dir && strcmp(root->working_dir, "/") != 0)
 		r = working_dir_make(root->working_dir, root_fd, s);
 	if (r == 0)

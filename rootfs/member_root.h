@@ -33,6 +33,13 @@ struct member_root {
 	const struct root_mount *mounts;
 	const char *working_dir; /* made when missing, as runc does; NULL or "/" = none */
 	const char *hostname;    /* written to /etc/hostname of the writable layer */
+	/* Directory with "hosts" and "resolv.conf", in PID 1's view: bound at
+	 * /dev/podinit (writable, as Kubernetes' hosts file is; what a member adds stays
+	 * until the next rewrite), /etc/hosts and /etc/resolv.conf lead there. A volume
+	 * at, above or below one of the two wins; with one at /dev or /dev/podinit they
+	 * are plain files, as they were at the member's start. NULL = the image's own
+	 * files. */
+	const char *names_dir;
 };
 
 /*
@@ -40,8 +47,9 @@ struct member_root {
  * own cgroup namespace), dev (tmpfs: null zero full random urandom tty, fd links, pts
  * (newinstance, ptmxmode 0666), shm, mqueue), the volumes (target made when missing,
  * resolved below the new root: openat2 RESOLVE_IN_ROOT, so that an image's symlink never
- * leads out), then pivots, detaches the old root, masks and makes read-only the paths of
- * the OCI default (kubernetes-pod.md, procMount Default). 0 or -errno with s filled.
+ * leads out), the names of the pod, then pivots, detaches the old root, masks and makes
+ * read-only the paths of the OCI default (kubernetes-pod.md, procMount Default). 0 or
+ * -errno with s filled.
  */
 int member_root_enter(const struct member_root *root, struct step *s);
 

@@ -119,8 +119,10 @@ static void hostname_replaces_what_is_there(void **state)
 	assert_int_equal(mkfifo(fixture("image/etc/hostname"), 0666), 0);
 	expect_inside(check_hostname);
 	assert_int_equal(unlink(fixture("image/etc/hostname")), 0);
-	fixture_mkdir("image/etc/hostname");
-	expect_failure(STAGE_MOUNT, EISDIR, "replace /etc/hostname");
+	fixture_mkdir("image/etc/hostname/full");
+	expect_failure(STAGE_MOUNT, ENOTEMPTY, "replace /etc/hostname");
+	assert_int_equal(rmdir(fixture("image/etc/hostname/full")), 0);
+	expect_inside(check_hostname);
 	assert_int_equal(rmdir(fixture("image/etc/hostname")), 0);
 	assert_int_equal(unlink(fixture("image/etc/motd")), 0);
 	assert_int_equal(rmdir(fixture("image/etc")), 0);

@@ -94,6 +94,7 @@ SRC_config := \
 
 SRC_netlink := \
 	netlink/link.c \
+	netlink/nft_request.c \
 	#
 
 SRC_bpf := \
@@ -185,6 +186,19 @@ SRC_podctl := \
 	control/podctl_pods.c \
 	control/podctl_text.c \
 	control/podctl_wait.c \
+	#
+
+# A program of its own: libmnl and libnftnl stay out of PID 1.
+SRC_nft := \
+	netlink/nft_batch.c \
+	netlink/nft_conntrack.c \
+	netlink/nft_elements.c \
+	netlink/nft_filter.c \
+	netlink/nft_main.c \
+	netlink/nft_parse.c \
+	netlink/nft_rule.c \
+	netlink/nft_send.c \
+	netlink/nft_table.c \
 	#
 
 # Unit tests: tests/unit/ROOM_NOUN.c is linked with ROOM and what lies below it.
@@ -282,13 +296,16 @@ $(foreach r,$(ROOM_NAMES),$(eval $(call room_rule,$(r))))
 
 # ---- programs -------------------------------------------------------------------------
 
-programs: $(BUILD)/podinit $(BUILD)/podctl $(BUILD)/podvm
+programs: $(BUILD)/podinit $(BUILD)/podinit-nft $(BUILD)/podctl $(BUILD)/podvm
 
 $(BUILD)/podinit: $(call objects,init/main.c) $(call archives,init)
 	$(call msg,LD,$@)$(CC) $(CFLAGS) $(SANITIZE) $(if $(SANITIZE),,-static) $(GC) -o $@ $^ $(LIBS)
 
 $(BUILD)/podctl: $(call objects,$(SRC_podctl)) $(foreach r,config base,$(BUILD)/lib/$(r).a)
 	$(call msg,LD,$@)$(CC) $(CFLAGS) $(SANITIZE) $(if $(SANITIZE),,-static) $(GC) -o $@ $^ $(LIBS)
+
+$(BUILD)/podinit-nft: $(call objects,$(SRC_nft)) $(BUILD)/lib/base.a
+	$(call msg,LD,$@)$(CC) $(CFLAGS) $(SANITIZE) $(GC) -o $@ $^ $(NFT_LIBS)
 
 # ---- unit tests -----------------------------------------------------------------------
 
@@ -315,8 +332,9 @@ deps: ## install the Debian packages that are missing
 $(BUILD)/deps.mk: deps.txt .ci/deps
 	@mkdir -p $(@D)
 	$(Q).ci/deps deps.txt
-	$(Q)flags=$$(pkg-config --cflags libnl-3.0 json-c libcap) && \
-		echo "PKG_CFLAGS := $$flags" >$@
+	$(Q)flags=$$(pkg-config --cflags libnl-3.0 json-c libcap libmnl libnftnl) && \
+		nft_libs=$$(pkg-config --libs libnftnl libmnl) && \
+		printf 'PKG_CFLAGS := %s\nNFT_LIBS := %s\n' "$$flags" "$$nft_libs" >$@
 
 # ---- virtual machine ------------------------------------------------------------------
 
@@ -428,6 +446,7 @@ bench: programs $(BENCH_ROOMS) $(BENCH_PLAIN) ## figures, and their ratios to ri
 
 install: programs $(BUILD)/podvm ## install below prefix (/usr/local), or DESTDIR
 	install -D -m 755 $(BUILD)/podinit $(DESTDIR)$(sbindir)/podinit
+	install -D -m 755 $(BUILD)/podinit-nft $(DESTDIR)$(sbindir)/podinit-nft
 	install -D -m 755 $(BUILD)/podctl $(DESTDIR)$(bindir)/podctl
 	install -D -m 755 $(BUILD)/podvm $(DESTDIR)$(bindir)/podvm
 	for page in $(wildcard docs/*.[18]); do \

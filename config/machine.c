@@ -15,6 +15,7 @@
 
 #include "config/json_doc.h"
 #include "config/json_field.h"
+#include "config/machine_network.h"
 #include "config/name_check.h"
 
 /* Every string of a file of MACHINE_FILE_BYTES with the arrays that hold them. */
@@ -192,6 +193,7 @@ static const struct field machine_fields[] = {
 		 .check = machine_check_module),
 	FIELD_AT("coldplug", FIELD_BOOL, struct machine, coldplug),
 	FIELD_CALL("sysctls", FIELD_OBJECT, machine_read_sysctls),
+	FIELD_CALL("network", FIELD_OBJECT, machine_read_network),
 	FIELD_AT("imageDir", FIELD_STRING, struct machine, image_dir,
 		 .check = name_check_path),
 	FIELD_AT("manifestDir", FIELD_STRING, struct machine, manifest_dir,
@@ -235,6 +237,7 @@ int machine_defaults(struct machine *ret)
 		.debug_exit_port = 0xf4,
 	};
 
+	machine_network_defaults(&m.network);
 	arena_init(&m.arena, MACHINE_ARENA_BYTES);
 	m.modules = arena_array(&m.arena, 1, sizeof(*m.modules));
 	m.control_ports = arena_array(&m.arena, 2, sizeof(*m.control_ports));

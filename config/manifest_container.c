@@ -5,26 +5,19 @@
  * Source: core/v1 types.go (Container and its parts), core/validation. The tables name
  * every field of the API; see docs/manifest.md for what becomes of them.
  */
-#include <arpa/inet.h>
 #include <json-c/json.h>
 #include <string.h>
 
 #include "config/manifest_parts.h"
 #include "config/name_check.h"
 
-#define ID_MAX   2147483647 /* of runAsUser and runAsGroup */
-#define PORT_MAX 65535
+#define ID_MAX 2147483647 /* of runAsUser and runAsGroup */
 
 /* What the fields' readers fill, with what they need of their surroundings. */
 struct container_read {
 	struct container_spec spec;
 	struct pod_spec *pod;
 	bool privileged, deny_escalation;
-};
-
-struct port_read {
-	const char *name;
-	int64_t host_port, container_port;
 };
 
 static const char *const pull_words[] = {
@@ -35,7 +28,6 @@ static const char *const pull_words[] = {
 };
 static const char *const restart_words[] = { "Always", "OnFailure", "Never", NULL };
 static const char *const message_words[] = { "File", "FallbackToLogsOnError", NULL };
-static const char *const protocol_words[] = { "TCP", "UDP", "SCTP", NULL };
 static const char *const proc_mount_words[] = { "Default", "Unmasked", NULL };
 
 _Static_assert(sizeof(enum pull_policy) == sizeof(int), "enum as int");
@@ -85,107 +77,18 @@ static void read_args(struct json_reader *r, const struct json_at *at, void *out
 	read_strings(r, at, &c->spec.args);
 }
 
-static const struct field env_fields[] = {
-	FIELD_AT("name", FIELD_STRING, struct spec_env, name, .check = name_check_env,
-		 .required = true),
-	FIELD_AT("value", FIELD_STRING, struct spec_env, value,
-		 .check = name_check_argument),
-	FIELD_REFUSE("valueFrom", FIELD_OBJECT, NULL),
-	FIELD_TABLE_END,
-};
-
-static void read_env_entry(struct json_reader *r, const struct json_at *at, void *out)
-{
-	struct container_spec *c = out;
-	struct spec_env env = { .value = "" };
-
-	json_fields_read(r, at, env_fields, &env);
-	c->env[c->n_env++] = env;
-}
-
 static void read_env(struct json_reader *r, const struct json_at *at, void *out)
 {
 	struct container_read *c = out;
 
-	if (!manifest_check_length(r, at, MANIFEST_ENV))
-		return;
-	c->spec.env = json_keep_array(r, json_length(at), sizeof(*c->spec.env));
-	if (c->spec.env)
-		json_list_read(r, at, read_env_entry, &c->spec);
-}
-
-static void check_host_ip(struct json_reader *r, const struct json_at *at, void *out)
-{
-	const char *text = json_text(at);
-	struct in6_addr address;
-
-	(void)out;
-	if (*text && inet_pton(AF_INET, text, &address) != 1 &&
-	    inet_pton(AF_INET6, text, &address) != 1)
-		json_fault(r, at, DIAG_VALUE, "\"%.64s\" must be an IP address", text);
-}
-
-static const struct field port_fields[] = {
-	FIELD_AT("name", FIELD_STRING, struct port_read, name, .check = name_check_port),
-	FIELD_AT("containerPort", FIELD_INT, struct port_read, container_port, .min = 1,
-		 .max = PORT_MAX, .required = true),
-	FIELD_AT("hostPort", FIELD_INT, struct port_read, host_port, .min = 0,
-		 .max = PORT_MAX),
-	FIELD_CALL("hostIP", FIELD_STRING, check_host_ip),
-	FIELD_IGNORE("protocol", FIELD_WORD, .words = protocol_words),
-	FIELD_TABLE_END,
-};
-
-static void check_host_port(struct json_reader *r, const struct json_at *port,
-			    const struct pod_spec *pod, const struct port_read *read)
-{
-	struct json_at at = json_member(port, "hostPort");
-
-	if (read->host_port == 0)
-		return;
-	if (!pod->host_network)
-		json_refuse(r, &at);
-	else if (read->host_port != read->container_port)
-		json_fault(r, &at, DIAG_VALUE,
-			   "hostPort %lld must match containerPort %lld, because "
-			   "hostNetwork is true",
-			   (long long)read->host_port, (long long)read->container_port);
-}
-
-void manifest_check_ports(struct json_reader *r, const struct json_at *at,
-			  const struct pod_spec *pod)
-{
-	const char *names[MANIFEST_PORTS];
-	size_t n = 0, i, k;
-
-	if (!manifest_check_length(r, at, MANIFEST_PORTS))
-		return;
-	for (i = 0; i < json_length(at); i++) {
-		struct json_at item = json_element(at, i), name;
-		struct port_read port = { .name = NULL };
-
-		if (!json_expect_object(r, &item))
-			continue;
-		json_fields_read(r, &item, port_fields, &port);
-		check_host_port(r, &item, pod, &port);
-		if (!port.name)
-			continue;
-		for (k = 0; k < n && strcmp(names[k], port.name) != 0; k++)
-			;
-		name = json_member(&item, "name");
-		if (k < n)
-			json_fault(r, &name, DIAG_DUPLICATE, "duplicate port name \"%s\"",
-				   port.name);
-		else
-			names[n++] = port.name;
-	}
+	manifest_read_env(r, at, &c->spec);
 }
 
 static void read_ports(struct json_reader *r, const struct json_at *at, void *out)
 {
 	struct container_read *c = out;
 
-	manifest_check_ports(r, at, c->pod);
+	manifest_read_ports(r, at, c->pod, &c->spec);
 }
 
 static void read_mounts(struct json_reader *r, const struct json_at *at, void *out)

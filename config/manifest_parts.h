@@ -32,9 +32,34 @@ void manifest_read_container(struct json_reader *r, const struct json_at *at, vo
 void manifest_read_mounts(struct json_reader *r, const struct json_at *at,
 			  const struct pod_spec *pod, struct container_spec *c);
 
-/* .ports of a container: checked only. */
-void manifest_check_ports(struct json_reader *r, const struct json_at *at,
+/* .env and .ports of a container into c; pod's other members are read already. */
+void manifest_read_env(struct json_reader *r, const struct json_at *at,
+		       struct container_spec *c);
+void manifest_read_ports(struct json_reader *r, const struct json_at *at,
+			 const struct pod_spec *pod, struct container_spec *c);
+
+/* .spec.dnsPolicy (words of enum dns_policy), .dnsConfig, .hostAliases */
+extern const char *const manifest_dns_policies[];
+void manifest_read_dns_config(struct json_reader *r, const struct json_at *at, void *out);
+void manifest_read_host_aliases(struct json_reader *r, const struct json_at *at,
+				void *out);
+/* hostnameOverride must be this; then what must hold between the fields of .spec. */
+const char *manifest_check_nodename(const char *s);
+void manifest_check_names(struct json_reader *r, const struct json_at *spec,
 			  const struct pod_spec *pod);
+
+/* .metadata.annotations that mean something to podinit, after .spec was read: at is the
+ * Pod. Also makes the default network. */
+void manifest_read_networks(struct json_reader *r, const struct json_at *pod_at,
+			    struct pod_spec *pod);
+/* The texts inside of the two annotations; at is the text's JSON value. */
+void manifest_read_network_list(struct json_reader *r, const struct json_at *at,
+				struct pod_spec *pod);
+void manifest_read_network_policy(struct json_reader *r, const struct json_at *at,
+				  struct pod_spec *pod);
+/* A Kubernetes quantity of bits a second, 1k to 1P (validateBandwidthIsReasonable). */
+bool manifest_read_bandwidth(struct json_reader *r, const struct json_at *at,
+			     uint64_t *ret_bits);
 
 /* seLinuxOptions and appArmorProfile are the same for pods and containers. */
 void manifest_check_apparmor(struct json_reader *r, const struct json_at *at, void *out);

@@ -22,8 +22,6 @@ static const char *const restart_words[] = {
 	[RESTART_NEVER] = "Never",
 	NULL,
 };
-static const char *const dns_words[] = { "ClusterFirst", "ClusterFirstWithHostNet",
-					 "Default", "None", NULL };
 static const char *const groups_words[] = { "Merge", "Strict", NULL };
 
 _Static_assert(sizeof(enum restart_policy) == sizeof(int), "enum as int");
@@ -133,8 +131,10 @@ static void read_service_account(struct json_reader *r, const struct json_at *at
 {
 	struct json_at mount = json_member(at->parent, "automountServiceAccountToken");
 	const char *text = json_text(at);
+	struct pod_spec *pod = out;
 
-	(void)out;
+	if (*text)
+		pod->service_account = json_keep(r, text);
 	if (*text && strcmp(text, "default") != 0 &&
 	    (!mount.value || json_object_get_boolean(mount.value)))
 		json_warn(r, at,
@@ -152,6 +152,15 @@ static const struct field spec_fields[] = {
 		 grace_seconds, .min = 0, .max = SECONDS_MAX),
 	FIELD_AT("hostname", FIELD_STRING, struct pod_spec, hostname,
 		 .check = name_check_label),
+	FIELD_AT("subdomain", FIELD_STRING, struct pod_spec, subdomain,
+		 .check = name_check_label),
+	FIELD_AT("setHostnameAsFQDN", FIELD_BOOL, struct pod_spec, hostname_is_fqdn),
+	FIELD_AT("hostnameOverride", FIELD_STRING, struct pod_spec, hostname_override,
+		 .check = manifest_check_nodename),
+	FIELD_CALL("hostAliases", FIELD_LIST, manifest_read_host_aliases),
+	FIELD_AT("dnsPolicy", FIELD_WORD, struct pod_spec, dns.policy,
+		 .words = manifest_dns_policies),
+	FIELD_CALL("dnsConfig", FIELD_OBJECT, manifest_read_dns_config),
 	FIELD_CALL("volumes", FIELD_LIST, manifest_read_volumes),
 	FIELD_CALL("initContainers", FIELD_LIST, read_init_containers),
 	FIELD_CALL("containers", FIELD_LIST, read_containers, .required = true),
@@ -160,21 +169,15 @@ static const struct field spec_fields[] = {
 
 	FIELD_REFUSE("activeDeadlineSeconds", FIELD_INT, NULL, .min = 1,
 		     .max = SECONDS_MAX),
-	FIELD_REFUSE("dnsConfig", FIELD_OBJECT, "{}"),
-	FIELD_REFUSE("dnsPolicy", FIELD_WORD, "ClusterFirst Default", .words = dns_words),
 	FIELD_REFUSE("ephemeralContainers", FIELD_LIST, "[]"),
-	FIELD_REFUSE("hostAliases", FIELD_LIST, "[]"),
 	FIELD_REFUSE("hostIPC", FIELD_BOOL, "false"),
 	FIELD_REFUSE("hostPID", FIELD_BOOL, "false"),
 	FIELD_REFUSE("hostUsers", FIELD_BOOL, "true"),
-	FIELD_REFUSE("hostnameOverride", FIELD_STRING, NULL),
 	FIELD_REFUSE("readinessGates", FIELD_LIST, "[]"),
 	FIELD_REFUSE("resourceClaims", FIELD_LIST, "[]"),
 	FIELD_REFUSE("resources", FIELD_OBJECT, "{}"),
 	FIELD_REFUSE("runtimeClassName", FIELD_STRING, NULL),
-	FIELD_REFUSE("setHostnameAsFQDN", FIELD_BOOL, "false"),
 	FIELD_REFUSE("shareProcessNamespace", FIELD_BOOL, "false"),
-	FIELD_REFUSE("subdomain", FIELD_STRING, NULL),
 
 	FIELD_CALL("serviceAccountName", FIELD_STRING, read_service_account),
 	FIELD_IGNORE("serviceAccount", FIELD_STRING),
@@ -219,7 +222,10 @@ void manifest_read_spec(struct json_reader *r, const struct json_at *at, void *o
 
 	pod->restart = RESTART_ALWAYS;
 	pod->grace_seconds = 30;
+	pod->dns.policy = DNS_CLUSTER_FIRST;
 	json_fields_read(r, at, spec_fields, pod);
 	if (!pod->hostname && pod->name)
 		pod->hostname = default_hostname(r, pod->name);
+	manifest_check_names(r, at, pod);
+	manifest_read_networks(r, at->parent, pod);
 }

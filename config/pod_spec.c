@@ -26,13 +26,3 @@ void manifest_free(struct manifest *m)
 	free(m->pods);
 	*m = (struct manifest){ .n_pods = 0 };
 }
-
-const char *pod_spec_annotation(const struct pod_spec *spec, const char *key)
-{
-	size_t i;
-
-	for (i = 0; i < spec->n_annotations; i++)
-		if (strcmp(spec->annotations[i].key, key) == 0)
-			return spec->annotations[i].value;
-	return NULL;
-}

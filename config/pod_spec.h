@@ -236,7 +236,6 @@ void pod_spec_free(struct pod_spec *spec); /* NULL allowed */
 
 const char *restart_policy_name(enum restart_policy p); /* "Always", ... */
 
-/* Value of an annotation, NULL when absent. */
-const char *pod_spec_annotation(const struct pod_spec *spec, const char *key);
+const char *port_protocol_name(enum port_protocol p); /* "TCP", ... */
 
 #endif

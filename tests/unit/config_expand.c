@@ -68,8 +68,9 @@ static void test_text(void **state)
 static void test_env_order(void **state)
 {
 	struct spec_env env[] = {
-		{ "FORWARD", "$(A)" }, { "A", "1" },        { "B", "$(A)2" },
-		{ "A", "$(A)+" },      { "C", "$(A)$(B)" }, { "EMPTY", "" },
+		{ "FORWARD", "$(A)", ENV_VALUE }, { "A", "1", ENV_VALUE },
+		{ "B", "$(A)2", ENV_VALUE },      { "A", "$(A)+", ENV_VALUE },
+		{ "C", "$(A)$(B)", ENV_VALUE },   { "EMPTY", "", ENV_VALUE },
 	};
 	struct container_spec spec = { .env = env, .n_env = ARRAY_SIZE(env) };
 	static const struct expand_var expected[] = {
@@ -106,9 +107,10 @@ static void test_growth_is_bounded(void **state)
 	size_t n, i;
 
 	(void)state;
-	env[0] = (struct spec_env){ "A", "0123456789abcdef" };
+	env[0] = (struct spec_env){ .name = "A", .value = "0123456789abcdef" };
 	for (i = 1; i < ARRAY_SIZE(env); i++)
-		env[i] = (struct spec_env){ names[i % 2], values[(i + 1) % 2] };
+		env[i] = (struct spec_env){ .name = names[i % 2],
+					    .value = values[(i + 1) % 2] };
 	arena_init(&a, 1 << 20);
 	assert_int_equal(expand_env(&a, &spec, NULL, NULL, &ret, &n), -ENOMEM);
 	assert_true(a.used_bytes <= a.limit_bytes);

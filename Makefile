@@ -123,6 +123,7 @@ SRC_pod := \
 	pod/caps.c \
 	pod/cgroup.c \
 	pod/event.c \
+	pod/hosts_file.c \
 	pod/launch.c \
 	pod/launch_child.c \
 	pod/lifecycle.c \
@@ -135,7 +136,10 @@ SRC_pod := \
 	pod/member.c \
 	pod/member_log.c \
 	pod/member_state.c \
+	pod/names.c \
+	pod/names_write.c \
 	pod/pods.c \
+	pod/resolv_file.c \
 	pod/sandbox.c \
 	pod/status.c \
 	pod/status_json.c \
@@ -248,6 +252,7 @@ UNIT_TESTS := \
 	tests/unit/pod_backoff.c \
 	tests/unit/pod_caps.c \
 	tests/unit/pod_cgroup.c \
+	tests/unit/pod_hosts_file.c \
 	tests/unit/pod_log_file.c \
 	tests/unit/pod_log_ring.c \
 	tests/unit/pod_log_split.c \
@@ -256,6 +261,8 @@ UNIT_TESTS := \
 	tests/unit/pod_member_log.c \
 	tests/unit/pod_member_log_limits.c \
 	tests/unit/pod_member_state.c \
+	tests/unit/pod_names.c \
+	tests/unit/pod_resolv_file.c \
 	tests/unit/rootfs_early.c \
 	tests/unit/rootfs_image.c \
 	tests/unit/rootfs_member_etc.c \

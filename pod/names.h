@@ -18,11 +18,14 @@
 
 #include "base/buf.h"
 
+struct names; /* pods.names: the rewriting child and its timer */
 struct pod;
 struct pods;
 
-/* Pure writers; 0 or -ENOBUFS. machine_hosts / machine_resolv: text of the machine's
- * files, NULL = none (used for hostNetwork pods, dnsPolicy Default and ClusterFirst). */
+/* Pure writers; 0, -ENOBUFS or -ENOMEM. machine_hosts / machine_resolv: text of the
+ * machine's files, NULL = none (used for hostNetwork pods, dnsPolicy Default and
+ * ClusterFirst). names_resolv_text() gives 1 when it left out what is over the kubelet's
+ * limits (3 servers, 32 searches, 2048 bytes of searches). */
 int names_hosts_text(const struct pod *pod, const char *machine_hosts, struct buf *ret);
 int names_resolv_text(const struct pod *pod, const char *machine_resolv, struct buf *ret);
 
@@ -35,7 +38,9 @@ bool names_fqdn(const struct pod *pod, char *ret, size_t size);
 /* In the sandbox child: makes the directory and both files. 0 or -errno. */
 int names_write(const struct pod *pod);
 
-/* In PID 1: somebody came or went, or the machine's DNS changed. */
+/* In PID 1: somebody came or went, or the machine's DNS changed. hosts is written for
+ * each pod, resolv.conf only where its text is another than the last one: what a member
+ * adds to its files stays until then. */
 void names_changed(struct pods *pods);
 
 #endif

@@ -139,6 +139,7 @@ struct pod {
 	int64_t created_wall_ns;
 	bool delete_wanted;
 	bool stop_requested; /* by a person, not by its own end */
+	bool names_told;     /* its DNS limits were looked at, see names.c */
 	struct condition conditions[CONDITION_MAX];
 	struct sandbox sandbox;
 	struct pod_net net;

@@ -23,6 +23,7 @@ struct log_service;
 struct machine;
 struct manifest_pod;
 struct monitor;
+struct names;
 struct network;
 struct pod;
 struct pod_spec;
@@ -63,6 +64,7 @@ struct pods {
 	struct monitor *monitor;   /* rtnetlink events; init's, NULL = none */
 	struct network *network;   /* pod/network.h */
 	struct uplink_info uplink; /* as last told */
+	struct names *names;       /* pod/names.c's; NULL before the first change */
 };
 
 /* user_ns: see rootfs/early.h; monitor: may be NULL. Makes the cgroup layout (PID 1 in

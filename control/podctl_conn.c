@@ -227,6 +227,21 @@ static int lost(struct podctl *p, int err)
 		   err ? strerror(-err) : "");
 }
 
+static bool has_input(const struct conn *c)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLIN);
+}
+
+/* A peer that refuses at the door says why, and is gone before our request: its words
+ * are there to be read although nothing can be sent (unix(7): EPIPE; a vsock's peer). */
+static bool said_farewell(const struct conn *c, int err)
+{
+	return !c->tty && c->calls <= 1 && (err == EPIPE || err == ECONNRESET) &&
+	       has_input(c);
+}
+
 static int send_all(struct podctl *p, const char *data, size_t len, int64_t deadline_ns)
 {
 	struct conn *c = &p->conn;
@@ -243,6 +258,8 @@ static int send_all(struct podctl *p, const char *data, size_t len, int64_t dead
 		}
 		if (errno == EINTR)
 			continue;
+		if (said_farewell(c, errno))
+			return 0; /* read_answer() finds it, or the end */
 		r = errno == EAGAIN ? wait_ready(c->fd, POLLOUT, deadline_ns) : -errno;
 		if (r < 0)
 			return lost(p, r);

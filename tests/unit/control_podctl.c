@@ -8,6 +8,9 @@
 #include <libgen.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "base/log.h"
@@ -16,6 +19,7 @@
 #include "control/state.h"
 
 static char program[4096];
+static bool trace_next; /* the next run waits for its tracer at its exec */
 
 struct run {
 	pid_t pid;
@@ -55,6 +59,8 @@ static void start(struct run *r, char *const *argv, bool terminal)
 		(void)dup2(out[1], STDOUT_FILENO);
 		(void)dup2(err[1], STDERR_FILENO);
 		(void)proc_close_from(3);
+		if (trace_next)
+			(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 		execv(program, argv);
 		_exit(126);
 	}
@@ -355,6 +361,59 @@ static void test_a_dead_machine_does_not_hang_it(void **state)
 }
 
 /* Noise from before, echo, and events: only the answer to our own id counts. */
+/* Lets a traced run go on until its connect(2) has returned. */
+static void until_connected(pid_t pid)
+{
+	struct __ptrace_syscall_info info;
+	uint64_t entered = 0;
+	int status;
+
+	for (;;) {
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSTOPPED(status));
+		assert_int_equal(ptrace(PTRACE_SETOPTIONS, pid, NULL,
+					PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL),
+				 0);
+		assert_true(ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) >
+			    0);
+		if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+			entered = info.entry.nr;
+		else if (info.op == PTRACE_SYSCALL_INFO_EXIT && entered == SYS_connect)
+			return;
+		assert_int_equal(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+	}
+}
+
+/* The peer has said its sentence and is gone before the first byte of the request. */
+static void test_a_refusal_is_read_although_nothing_can_be_sent(void **state)
+{
+	static const char words[] = "{\"error\":{\"class\":\"GenericError\","
+				    "\"desc\":\"only the host may use this port\"}}\n";
+	struct fake *f = *state;
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char option[] = "-s", command[] = "list";
+	char *argv[] = { program, option, addr.sun_path, command, NULL };
+	static struct run r;
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s.door", f->path);
+	assert_int_equal(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	trace_next = true;
+	start(&r, argv, false);
+	trace_next = false;
+	until_connected(r.pid);
+	fd = accept(listener, NULL, NULL);
+	assert_int_equal(write(fd, words, sizeof(words) - 1), sizeof(words) - 1);
+	close(fd);
+	assert_int_equal(ptrace(PTRACE_DETACH, r.pid, NULL, NULL), 0);
+	finish(f, &r);
+	assert_int_equal(r.code, PODCTL_CONNECT);
+	assert_non_null(strstr(r.stderr_text, "only the host may use this port"));
+	close(listener);
+	(void)unlink(addr.sun_path);
+}
+
 static void test_over_a_serial_line(void **state)
 {
 	static struct run r;
@@ -400,6 +459,7 @@ int main(void)
 		TEST(test_delete_and_wait),
 		TEST(test_a_terminal_is_not_steered),
 		TEST(test_a_dead_machine_does_not_hang_it),
+		TEST(test_a_refusal_is_read_although_nothing_can_be_sent),
 		TEST(test_over_a_serial_line),
 	};
 	char self[2048];

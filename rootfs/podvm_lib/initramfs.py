@@ -5,10 +5,11 @@ Uncompressed: unpacking it is guest work, and without KVM that costs more than r
 a few MiB more.
 """
 
+import contextlib
 import json
 import stat
 
-from . import kernel as kernels, paths
+from . import PodvmError, kernel as kernels, paths
 from .cpio import CpioWriter
 
 PORT = "org.podinit.control.0"       # podvm's own
@@ -72,6 +73,7 @@ def build(target, contents, kernel, cache=None):
         cpio.copy("init", contents.init or paths.guest_program("podinit"), 0o755)
         if not contents.init:
             cpio.copy("usr/bin/podctl", paths.guest_program("podctl"), 0o755)
+            _add_nft(cpio)
         cpio.copy("bin/busybox", paths.busybox(), 0o755)
         for link in BUSYBOX_LINKS:
             cpio.symlink(link, "/bin/busybox")
@@ -87,6 +89,18 @@ def build(target, contents, kernel, cache=None):
         for path, data, mode in contents.files:
             cpio.data(path, data, mode)
         cpio.finish()
+
+
+def _add_nft(cpio):
+    """podinit's helper for nftables, the one dynamic program: with its libraries. A
+    podinit without it runs pods all the same, but none with a hostPort."""
+    helper = None
+    with contextlib.suppress(PodvmError):
+        helper = paths.guest_program("podinit-nft")
+    if helper:
+        cpio.copy("sbin/podinit-nft", helper, 0o755)
+        for path in paths.shared_objects(helper):
+            cpio.copy(str(path), path, 0o755)
 
 
 def _add_modules(cpio, kernel, cache):

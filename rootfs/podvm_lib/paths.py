@@ -6,7 +6,9 @@ the neighbouring sbin and bin, and keeps its cache where XDG says.
 """
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +21,7 @@ SYSTEM_DIRS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 TOOL_PACKAGES = {
     "qemu-system-x86_64": "qemu-system-x86",
     "depmod": "kmod",
+    "ldd": "libc-bin",
     "apt-get": "apt",
     "apt-cache": "apt",
     "dpkg-deb": "dpkg",
@@ -63,6 +66,22 @@ def guest_program(name):
         return Path(found)
     raise PodvmError(f"{name} not found; looked at " + ", ".join(map(str, places)) +
                      (" (run `make`)" if build else ""))
+
+
+def shared_objects(program):
+    """What a dynamic program is loaded with: its libraries and the loader, by their
+    paths. The loader itself says so; ldd only runs it. PodvmError when one is missing."""
+    env = dict(os.environ, LC_ALL="C")
+    done = subprocess.run([tool("ldd"), str(program)], stdin=subprocess.DEVNULL,
+                          capture_output=True, env=env, text=True)
+    missing = re.findall(r"^\s*(\S+) => not found$", done.stdout, re.MULTILINE)
+    if missing:
+        raise PodvmError(f"{program}: the library {missing[0]} is not installed")
+    if done.returncode:
+        said = (done.stderr + done.stdout).strip().splitlines()
+        raise PodvmError(f"{program}: " + (said[-1].strip() if said else "ldd failed"))
+    return [Path(path) for path in
+            re.findall(r"(?:=> |^\s*)(/\S+) \(0x", done.stdout, re.MULTILINE)]
 
 
 def busybox():

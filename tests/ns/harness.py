@@ -23,12 +23,14 @@ import unittest
 from pathlib import Path
 
 from guest import Guest
+from podvm_lib import paths
 from podvm_lib.channel import RESYNC, Channel, connect
 from podvm_lib.image import STORE
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("PODVM_BUILD") or ROOT / "build").resolve()
 BUSYBOX = BUILD / "images" / "busybox"
+NFT = BUILD / "podinit-nft"
 
 # linux/sched.h
 CLONE_NEWNS = 0x00020000
@@ -246,6 +248,10 @@ class NS(Guest):
             os.makedirs(f"{tree}/{name}")
             os.chmod(f"{tree}/{name}", mode)
         _bind(self._init, f"{tree}/sbin/podinit")
+        if NFT.exists():
+            for path in (NFT, *paths.shared_objects(NFT)):
+                target = "/sbin/podinit-nft" if path == NFT else path
+                _bind(os.path.realpath(path), f"{tree}{target}")
         for name, source in self._images.items():
             _bind(source, f"{tree}{STORE}/{name}")
         for source, target in self._binds:

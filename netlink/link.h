@@ -36,7 +36,6 @@ struct link_attrs {
 	bool has_nsid; /* parent is in the namespace parent_nsid of the connection's */
 	int parent_nsid;
 	bool up;
-	bool no_addrgen; /* no fe80:: of its own: a port of a bridge needs none */
 };
 
 struct link_bond {
@@ -71,6 +70,9 @@ void link_set_name(struct nl_batch *b, int index, const char *name, const char *
  * without addresses. */
 void link_set_netns(struct nl_batch *b, int index, const char *name, int netns_fd,
 		    const char *new_name);
+/* No fe80:: of its own (a port of a bridge needs none): takes effect when set before the
+ * link is up. -EAFNOSUPPORT without IPv6. */
+void link_set_no_addrgen(struct nl_batch *b, int index, const char *name);
 /* A bridge as link_add_bridge() would have made it. */
 void link_set_bridge(struct nl_batch *b, int index, const char *name);
 void link_delete(struct nl_batch *b, int index, const char *name);

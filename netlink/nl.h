@@ -25,9 +25,11 @@ void nl_disconnect(struct nl *nl); /* NULL allowed; nl_close() is libnl's own */
 /* The index of a link in the connection's namespace, by ioctl(2): neither the rtnl lock
  * nor a dump. -ENODEV. */
 int nl_index(const struct nl *nl, const char *name);
-/* Whether the connection's namespace knows IPv6 at all: ipv6.disable=1 or a kernel
- * without it means false. The caller must be in that namespace or share its kernel, which
- * it does: the switch is the kernel's, not the namespace's. */
+int nl_mtu(const struct nl *nl, const char *name);
+/* A new descriptor of the namespace the connection is in (SIOCGSKNS), or -errno. */
+int nl_netns(const struct nl *nl);
+/* False with ipv6.disable=1 or a kernel without it: the kernel's switch, not one
+ * namespace's. */
 bool nl_has_ipv6(void);
 
 /* Collects requests. A message is added with the words that an error will name. */
@@ -39,10 +41,15 @@ void nl_batch_free(struct nl_batch *b); /* NULL allowed */
  * nothing, so that a row of builders needs one check. */
 int nl_batch_add(struct nl_batch *b, struct nl_msg *msg, int ignore, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);
-/* About the message added last: an errno that counts as success; the kernel module that
- * EOPNOTSUPP says is missing (borrowed text). */
+/* About the message added last: an errno that counts as success; the kernel module
+ * (borrowed text) that is missing when the kernel answers EOPNOTSUPP, or the errno of
+ * nl_batch_missing(). */
 void nl_batch_ignore(struct nl_batch *b, int code);
 void nl_batch_module(struct nl_batch *b, const char *module);
+void nl_batch_missing(struct nl_batch *b, int code, const char *module);
+void nl_batch_fail(struct nl_batch *b,
+		   int code);                    /* positive errno: as if adding failed */
+size_t nl_batch_count(const struct nl_batch *b); /* messages in it */
 /* Sends all, reads every acknowledgement; the batch is empty afterwards. 0, or -errno of
  * the first that failed, with e: "add address 10.88.0.2/16 to eth0: File exists". Those
  * after it were carried out by the kernel all the same: undo by object. */

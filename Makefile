@@ -82,19 +82,33 @@ SRC_config := \
 	config/json_string.c \
 	config/json_tree.c \
 	config/machine.c \
+	config/machine_network.c \
 	config/manifest.c \
+	config/manifest_annotation.c \
 	config/manifest_container.c \
+	config/manifest_dns.c \
+	config/manifest_env.c \
+	config/manifest_network.c \
+	config/manifest_port.c \
 	config/manifest_spec.c \
 	config/manifest_volume.c \
 	config/name_check.c \
+	config/net_check.c \
 	config/pod_spec.c \
 	config/signal_name.c \
 	config/user_db.c \
 	#
 
 SRC_netlink := \
+	netlink/address.c \
 	netlink/link.c \
+	netlink/link_read.c \
 	netlink/nft_request.c \
+	netlink/nl.c \
+	netlink/plan_apply.c \
+	netlink/plan_machine.c \
+	netlink/qdisc.c \
+	netlink/route.c \
 	#
 
 SRC_bpf := \
@@ -231,6 +245,7 @@ UNIT_TESTS := \
 	tests/unit/config_machine.c \
 	tests/unit/config_manifest.c \
 	tests/unit/config_memory.c \
+	tests/unit/config_network.c \
 	tests/unit/config_refusal.c \
 	tests/unit/config_signal.c \
 	tests/unit/config_user.c \

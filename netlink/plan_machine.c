@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * plan_machine.c - the machine's side of the pods' network: bridges, gateways, switches.
+ *
+ * Called by: pod's set-up child; plan_apply.c for the bridge of one interface.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "netlink/address.h"
+#include "netlink/link.h"
+#include "netlink/nl.h"
+#include "netlink/plan_parts.h"
+
+#define MTU_DEFAULT 1500
+
+/* Without one of its own a bridge takes the lowest of its ports', and changes with them
+ * (br_stp_recalculate_bridge_id()): neighbours would have to ask again. Locally
+ * administered; the last bytes tell the further bridges apart. */
+static void bridge_mac(unsigned int number, uint8_t ret[static MAC_BYTES])
+{
+	const uint8_t mac[MAC_BYTES] = { 0x02, 0x70, 0x6f, 0x64, 0, (uint8_t)number };
+
+	memcpy(ret, mac, sizeof(mac));
+}
+
+/* ---- bridges ---- */
+
+static int bridge_make(struct nl *nl, const char *name, const uint8_t *mac, uint32_t mtu,
+		       struct err *e)
+{
+	struct link_attrs a = { .name = name, .mac = mac, .mtu = mtu, .up = true };
+	struct nl_batch *b = NULL;
+	int r = nl_batch_new(nl, &b);
+
+	if (r < 0)
+		return err_set(e, STAGE_SANDBOX, -r, "make bridge %s", name);
+	link_add_bridge(b, &a);
+	nl_batch_ignore(b, EEXIST); /* another child was quicker */
+	r = nl_batch_send(b, e);
+	nl_batch_free(b);
+	if (r < 0)
+		return r;
+	r = nl_index(nl, name);
+	return r < 0 ? err_set(e, STAGE_SANDBOX, -r, "find bridge %s", name) : r;
+}
+
+/* A bridge of the pods joined to the first by a veth pair; both ends are ports. */
+static int bridge_join(struct nl *nl, const char *name, int index, const char *first,
+		       unsigned int number, uint32_t mtu, struct err *e)
+{
+	char near[NET_NAME_BYTES], far[NET_NAME_BYTES];
+	struct link_attrs a = { .name = near, .mtu = mtu, .up = true }, z = a;
+	struct nl_batch *b = NULL;
+	int root = nl_index(nl, first), r;
+
+	if (root < 0)
+		return err_set(e, STAGE_SANDBOX, -root, "find bridge %s", first);
+	(void)snprintf(near, sizeof(near), "pj%ua", number);
+	(void)snprintf(far, sizeof(far), "pj%ub", number);
+	a.master = root;
+	z.name = far;
+	z.master = index;
+	r = nl_batch_new(nl, &b);
+	if (r < 0)
+		return err_set(e, STAGE_SANDBOX, -r, "join bridge %s", name);
+	link_add_veth(b, &a, &z);
+	nl_batch_ignore(b, EEXIST);
+	/* The peer's IFLA_MASTER and flags are not looked at when it is made. */
+	link_set_master(b, 0, far, index);
+	link_set_up(b, 0, far);
+	r = nl_batch_send(b, e);
+	nl_batch_free(b);
+	return r;
+}
+
+bool plan_bridge_name(const struct net_plan *plan, const struct net_if *i,
+		      const struct net_machine *m, char ret[static NET_NAME_BYTES])
+{
+	unsigned int number = plan->slot / NET_BRIDGE_PORTS;
+
+	if (strcmp(i->parent, m->bridge) != 0 || number == 0) {
+		memcpy(ret, i->parent, NET_NAME_BYTES);
+		return false;
+	}
+	(void)snprintf(ret, NET_NAME_BYTES, "%.13s.%u", m->bridge, number % 10);
+	return true;
+}
+
+int plan_bridge(const struct net_plan *plan, const struct net_if *i,
+		const struct net_machine *m, struct nl *machine, struct err *e)
+{
+	unsigned int number = plan->slot / NET_BRIDGE_PORTS;
+	char name[NET_NAME_BYTES];
+	uint8_t mac[MAC_BYTES];
+	bool further = plan_bridge_name(plan, i, m, name);
+	uint32_t mtu = m->mtu ? m->mtu : MTU_DEFAULT;
+	int index = nl_index(machine, name), r;
+
+	if (index >= 0)
+		return index;
+	if (!further && !i->make_parent)
+		return err_set(e, STAGE_SANDBOX, -index, "find bridge %s", name);
+	bridge_mac(number, mac);
+	index = bridge_make(machine, name, further ? mac : NULL, mtu, e);
+	if (index < 0 || !further)
+		return index;
+	r = bridge_join(machine, name, index, m->bridge, number, mtu, e);
+	return r < 0 ? r : index;
+}
+
+/* ---- gateways ---- */
+
+struct tidy {
+	struct nl_batch *batch;
+	const char *link;
+	const struct inet *want[2];
+	bool there[2];
+};
+
+/* Of an earlier life with another range; the kernel's own fe80:: stays. */
+static int tidy_address(void *arg, const struct address_info *found)
+{
+	struct tidy *t = arg;
+
+	if (found->scope == RT_SCOPE_LINK)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(t->want); i++)
+		if (inet_same(t->want[i], &found->addr) &&
+		    t->want[i]->prefix == found->addr.prefix) {
+			t->there[i] = true;
+			return 0;
+		}
+	address_delete(t->batch, found->index, t->link, &found->addr);
+	nl_batch_ignore(t->batch, EADDRNOTAVAIL);
+	return 0;
+}
+
+static int gateways(struct nl *nl, const struct net_machine *m, int index, struct err *e)
+{
+	struct tidy t = { .link = m->bridge, .want = { &m->gateway4, &m->gateway6 } };
+	int r = nl_batch_new(nl, &t.batch);
+
+	if (r == 0)
+		r = address_each(nl, index, tidy_address, &t);
+	if (r < 0) {
+		nl_batch_free(t.batch);
+		return err_set(e, STAGE_SANDBOX, -r, "read the addresses of %s",
+			       m->bridge);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(t.want); i++) {
+		if (!t.want[i]->family || t.there[i] || plan_skips(t.want[i]))
+			continue;
+		address_add(t.batch, index, m->bridge, t.want[i]);
+		nl_batch_ignore(t.batch, EEXIST);
+	}
+	r = nl_batch_count(t.batch) ? nl_batch_send(t.batch, e) : 0;
+	nl_batch_free(t.batch);
+	return r;
+}
+
+/* ---- switches ---- */
+
+static int switch_on(const char *path, struct err *e)
+{
+	int r = fd_write_file_at(AT_FDCWD, path, "1");
+
+	return r < 0 ? err_set(e, STAGE_SANDBOX, -r, "write 1 to %s", path) : 0;
+}
+
+/* Documentation/networking/ip-sysctl.rst. route_localnet: a hostPort asked for at
+ * 127.0.0.1 is translated to a pod, and the answer comes in by the bridge. */
+static int switches(const struct net_machine *m, struct err *e)
+{
+	char path[80];
+	int r = 0;
+
+	if (m->gateway4.family) {
+		(void)snprintf(path, sizeof(path),
+			       "/proc/sys/net/ipv4/conf/%s/route_localnet", m->bridge);
+		r = switch_on("/proc/sys/net/ipv4/ip_forward", e);
+		if (r == 0)
+			r = switch_on(path, e);
+	}
+	if (r == 0 && m->gateway6.family && !plan_skips(&m->gateway6))
+		r = switch_on("/proc/sys/net/ipv6/conf/all/forwarding", e);
+	return r;
+}
+
+static int reshape(struct nl *nl, const struct net_machine *m,
+		   const struct link_info *bridge, uint32_t mtu, struct err *e)
+{
+	struct nl_batch *b = NULL;
+	int r;
+
+	if (strcmp(bridge->kind, "bridge") != 0)
+		return err_setx(e, STAGE_SANDBOX, EEXIST,
+				"%s is there already, and it is no bridge", m->bridge);
+	r = nl_batch_new(nl, &b);
+	if (r < 0)
+		return err_set(e, STAGE_SANDBOX, -r, "set up bridge %s", m->bridge);
+	link_set_bridge(b, bridge->index, m->bridge);
+	if (bridge->mtu != mtu)
+		link_set_mtu(b, bridge->index, m->bridge, mtu);
+	link_set_up(b, bridge->index, m->bridge);
+	r = nl_batch_send(b, e);
+	nl_batch_free(b);
+	return r;
+}
+
+int net_machine_apply(const struct net_machine *m, struct err *e)
+{
+	uint32_t mtu = m->mtu ? m->mtu : MTU_DEFAULT;
+	struct link_info bridge;
+	uint8_t mac[MAC_BYTES];
+	struct nl *nl = NULL;
+	int r = nl_open(&nl, e), index = 0;
+
+	if (r < 0)
+		return r;
+	r = link_get(nl, 0, m->bridge, &bridge);
+	if (r == -ENODEV) {
+		bridge_mac(0, mac);
+		index = r = bridge_make(nl, m->bridge, mac, mtu, e);
+	} else if (r < 0) {
+		r = err_set(e, STAGE_SANDBOX, -r, "look for bridge %s", m->bridge);
+	} else {
+		index = bridge.index;
+		r = reshape(nl, m, &bridge, mtu, e);
+	}
+	if (r >= 0)
+		r = gateways(nl, m, index, e);
+	if (r >= 0)
+		r = switches(m, e);
+	nl_disconnect(nl);
+	return r < 0 ? r : 0;
+}

@@ -172,9 +172,14 @@ int nl_netns(const struct nl *nl)
 
 bool nl_has_ipv6(void)
 {
-	_cleanup_close_ int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	static int known; /* 0 = not asked yet; a kernel does not change its mind */
 
-	return fd >= 0 || errno != EAFNOSUPPORT;
+	if (!known) {
+		_cleanup_close_ int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+		known = fd >= 0 || errno != EAFNOSUPPORT ? 1 : -1;
+	}
+	return known > 0;
 }
 
 /* One datagram of the kernel's into nl->buf. Its length or -errno. */

@@ -23,6 +23,14 @@ struct nl;
  * port of bridge n / NET_BRIDGE_PORTS: "pod0", then "pod0.1", ... each joined to the
  * first by a veth pair, so that all are one segment. */
 #define NET_BRIDGE_PORTS 1000
+/* A pod's namespace has the nsid `slot`, or, while the kernel still clears one away that
+ * had it, NET_NSID_SPARE + slot. */
+#define NET_NSID_SPARE   0x40000000
+
+static inline uint32_t net_slot_of_nsid(int32_t nsid)
+{
+	return (uint32_t)nsid & (NET_NSID_SPARE - 1);
+}
 
 enum net_kind {
 	NET_VETH,    /* veth pair, its host side a port of bridge `parent` */
@@ -85,9 +93,11 @@ int net_machine_apply(const struct net_machine *m, struct err *e);
  * machine: a connection opened in the machine's namespace; pod: one opened in the pod's;
  * netns_fd: the pod's namespace. Messages go out in batches (one sendmsg(2) a batch, all
  * acknowledgements read). Sets lo up; makes the interfaces with their addresses (nodad),
- * routes, limits; gives the namespace the nsid `slot` in the machine's, so that
- * netlink/monitor.h can tell whose event it hears. A failed step undoes what was done
- * here, and e names object and errno. 0 or -errno.
+ * routes, limits; gives the namespace the nsid `slot` (see NET_NSID_SPARE) in the
+ * machine's, so that netlink/monitor.h can tell whose event it hears. IPv6 is left out
+ * when the kernel has none and there is IPv4, else -EAFNOSUPPORT. A veth of a host_name
+ * that is there already is replaced: it is of a child that was killed half way. A failed
+ * step undoes what was done here, and e names object and errno. 0 or -errno.
  */
 int net_plan_apply(const struct net_plan *plan, const struct net_machine *m,
 		   struct nl *machine, struct nl *pod, int netns_fd, struct err *e);

@@ -1,31 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * plan_apply.c - the interfaces of one pod made and taken away, see plan.h.
+ * plan_apply.c - the interfaces of one pod made, see plan.h.
  *
- * Owns: nothing. Two batches make a pod: one in the machine's namespace (links), one in
- * the pod's (lo, addresses, routes, limits).
+ * Owns: nothing. Two batches make a pod: one in the machine's namespace (its number, the
+ * links), one in the pod's (lo, addresses, routes, limits). A failure takes back what
+ * this call made, and nothing else.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/if_link.h>
 #include <linux/net_namespace.h>
 #include <linux/rtnetlink.h>
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
-#include "netlink/address.h"
 #include "netlink/link.h"
 #include "netlink/nl.h"
 #include "netlink/plan_parts.h"
 #include "netlink/qdisc.h"
-#include "netlink/route.h"
 
 /* The first device of every network namespace (include/net/flow.h, since 2.6.30). */
 #define LOOPBACK_INDEX 1
 
-/* ---- one interface ---- */
+struct apply {
+	const struct net_plan *plan;
+	const struct net_machine *machine_plan;
+	struct nl *machine, *pod;
+	int netns_fd;
+	struct err *e;
+	struct nl_batch *links;      /* of the machine's */
+	size_t message[NET_IFS_MAX]; /* which one of links makes the interface */
+	unsigned int made;           /* bit n: plan->ifs[n] */
+};
+
+/* ---- in the machine's namespace ---- */
 
 static uint32_t macvlan_mode(enum net_mode mode)
 {
@@ -53,251 +66,262 @@ static uint16_t ipvlan_mode(enum net_mode mode)
 	}
 }
 
-/* A veth of this name may still be there: its pod's namespace dies in its own time when a
- * child was killed half way. */
-static void make_veth(struct nl_batch *b, struct nl *machine, const struct net_if *i,
-		      int bridge, uint32_t mtu, int netns_fd)
+/* A slot belongs to one pod, so a veth of its name is what a child left that was killed
+ * half way: its namespace dies in its own time. */
+static void drop_leftover(const struct apply *a, const char *host_name)
 {
-	struct link_attrs host = { .name = i->host_name, .mtu = mtu, .master = bridge };
+	struct link_info link;
+
+	if (nl_index(a->machine, host_name) < 0 ||
+	    link_get(a->machine, 0, host_name, &link) < 0 ||
+	    strcmp(link.kind, "veth") != 0)
+		return;
+	link_delete(a->links, link.index, host_name);
+	nl_batch_ignore(a->links, ENODEV);
+}
+
+static int make_veth(struct apply *a, size_t n)
+{
+	const struct net_if *i = &a->plan->ifs[n];
+	int bridge = plan_bridge(a->plan, i, a->machine_plan, a->machine, a->e);
+	int mtu = i->mtu ? (int)i->mtu : nl_mtu(a->machine, i->parent);
+	struct link_attrs host = { .name = i->host_name,
+				   .mtu = (uint32_t)mtu,
+				   .master = bridge };
 	struct link_attrs peer = { .name = i->name,
 				   .mac = i->has_mac ? i->mac : NULL,
-				   .mtu = mtu,
-				   .netns_fd = netns_fd };
+				   .mtu = (uint32_t)mtu,
+				   .netns_fd = a->netns_fd };
 
-	if (nl_index(machine, i->host_name) >= 0) {
-		link_delete(b, 0, i->host_name);
-		nl_batch_ignore(b, ENODEV);
-	}
-	link_add_veth(b, &host, &peer);
+	if (bridge < 0)
+		return bridge;
+	if (!i->mtu && mtu < 0) /* it was made just now perhaps */
+		mtu = nl_mtu(a->machine, i->parent);
+	if (mtu < 0)
+		return err_set(a->e, STAGE_SANDBOX, -mtu, "mtu of %s", i->parent);
+	host.mtu = peer.mtu = (uint32_t)mtu;
+	drop_leftover(a, i->host_name);
+	a->message[n] = nl_batch_count(a->links);
+	link_add_veth(a->links, &host, &peer);
 	if (nl_has_ipv6())
-		link_set_no_addrgen(b, 0, i->host_name);
-	link_set_up(b, 0, i->host_name);
-}
-
-static void move_device(struct nl_batch *b, const struct net_if *i, int index,
-			int netns_fd)
-{
-	link_set_down(b, index, i->parent); /* an interface that is up keeps its name */
-	link_set_netns(b, index, i->parent, netns_fd, i->name);
-}
-
-static int make_if(struct nl_batch *b, const struct net_plan *plan,
-		   const struct net_if *i, const struct net_machine *m,
-		   struct nl *machine, int netns_fd, struct err *e)
-{
-	struct link_attrs child = { .name = i->name,
-				    .mac = i->has_mac ? i->mac : NULL,
-				    .mtu = i->mtu,
-				    .netns_fd = netns_fd };
-	int parent, mtu;
-
-	if (i->kind == NET_VETH) {
-		parent = plan_bridge(plan, i, m, machine, e);
-		if (parent < 0)
-			return parent;
-		mtu = i->mtu ? (int)i->mtu : nl_mtu(machine, i->parent);
-		if (mtu < 0)
-			return err_set(e, STAGE_SANDBOX, -mtu, "mtu of %s", i->parent);
-		make_veth(b, machine, i, parent, (uint32_t)mtu, netns_fd);
-		return 0;
-	}
-	parent = nl_index(machine, i->parent);
-	if (parent < 0)
-		return err_set(e, STAGE_SANDBOX, -parent, "find interface %s", i->parent);
-	child.parent = parent;
-	if (i->kind == NET_MACVLAN)
-		link_add_macvlan(b, &child, macvlan_mode(i->mode));
-	else if (i->kind == NET_IPVLAN)
-		link_add_ipvlan(b, &child, ipvlan_mode(i->mode));
-	else
-		move_device(b, i, parent, netns_fd);
+		link_set_no_addrgen(a->links, 0, i->host_name);
+	link_set_up(a->links, 0, i->host_name);
 	return 0;
 }
 
-/* ---- the pod's side ---- */
-
-bool plan_skips(const struct inet *a)
+static int make_child(struct apply *a, size_t n)
 {
-	return a->family == AF_INET6 && !nl_has_ipv6();
+	const struct net_if *i = &a->plan->ifs[n];
+	int parent = nl_index(a->machine, i->parent);
+	struct link_attrs attrs = {
+		.name = i->name, .mtu = i->mtu, .netns_fd = a->netns_fd, .parent = parent
+	};
+
+	if (parent < 0)
+		return err_set(a->e, STAGE_SANDBOX, -parent, "find interface %s",
+			       i->parent);
+	/* What hangs on a NIC cannot be set up while that is down (macvlan_open()). */
+	link_set_up(a->links, parent, i->parent);
+	a->message[n] = nl_batch_count(a->links);
+	if (i->kind == NET_IPVLAN) { /* has the MAC of its NIC, always */
+		link_add_ipvlan(a->links, &attrs, ipvlan_mode(i->mode));
+		return 0;
+	}
+	attrs.mac = i->has_mac ? i->mac : NULL;
+	link_add_macvlan(a->links, &attrs, macvlan_mode(i->mode));
+	return 0;
 }
 
-bool plan_reaches(const struct net_if *i, const struct inet *gw)
+static int make_one(struct apply *a, size_t n)
 {
-	if (gw->family == AF_INET6 && gw->bytes[0] == 0xfe &&
-	    (gw->bytes[1] & 0xc0) == 0x80)
-		return true; /* fe80::/10 is on every link */
-	for (size_t k = 0; k < i->n_addrs; k++)
-		if (inet_contains(&i->addrs[k], gw))
-			return true;
-	return false;
+	const struct net_if *i = &a->plan->ifs[n];
+	int r;
+
+	if (i->kind == NET_VETH)
+		return make_veth(a, n);
+	if (i->kind != NET_DEVICE)
+		return make_child(a, n);
+	r = plan_device_in(a->links, a->machine, i, a->netns_fd, a->e);
+	a->message[n] = nl_batch_count(a->links) - 1;
+	return r;
 }
 
-static void default_route(struct nl_batch *b, const struct net_if *i, int index,
-			  const struct inet *gw)
+/*
+ * include/uapi/linux/net_namespace.h. Before the links: the kernel gives a namespace with
+ * a link's other end the lowest free number by itself. A number is free again only when
+ * the namespace that had it is gone, which the kernel sees to in its own time; a pod that
+ * starts again in the meantime takes the spare one. When both are taken the kernel
+ * chooses, the pod runs all the same, and its events are heard as another's: they are
+ * hints, so that one is looked at in vain and this one not until the next look at all.
+ */
+static void number_namespace(struct apply *a)
 {
-	struct route r = { .index = index,
-			   .to = { .family = gw->family },
-			   .gateway = *gw,
-			   .onlink = !plan_reaches(i, gw) };
+	const uint32_t numbers[] = { a->plan->slot, NET_NSID_SPARE + a->plan->slot };
+	struct rtgenmsg header = { .rtgen_family = AF_UNSPEC };
 
-	if (gw->family && !plan_skips(gw))
-		route_add(b, i->name, &r);
+	for (size_t k = 0; k < ARRAY_SIZE(numbers); k++) {
+		struct nl_msg *msg = nl_msg_new(RTM_NEWNSID, 0, &header, sizeof(header));
+
+		if (msg && (nla_put_u32(msg, NETNSA_FD, (uint32_t)a->netns_fd) < 0 ||
+			    nla_put_u32(msg, NETNSA_NSID, numbers[k]) < 0)) {
+			nlmsg_free(msg);
+			msg = NULL;
+		}
+		/* EEXIST: the number is taken, or the namespace has one already. */
+		(void)nl_batch_add(a->links, msg, EEXIST, "number the namespace %u",
+				   numbers[k]);
+	}
 }
 
-void plan_configure(struct nl_batch *pod, const struct net_if *i, int index)
+static int make_all(struct apply *a)
 {
-	for (size_t k = 0; k < i->n_addrs; k++)
-		if (!plan_skips(&i->addrs[k]))
-			address_add(pod, index, i->name, &i->addrs[k]);
-	default_route(pod, i, index, &i->gateway4);
-	default_route(pod, i, index, &i->gateway6);
-	if (i->egress_bits)
-		qdisc_add_limit(pod, index, i->name, i->egress_bits, i->mtu);
+	int r = 0;
+
+	number_namespace(a);
+	for (size_t n = 0; r == 0 && n < a->plan->n_ifs; n++)
+		r = make_one(a, n);
+	if (r < 0)
+		return r;
+	r = nl_batch_send(a->links, a->e);
+	for (size_t n = 0; n < a->plan->n_ifs; n++)
+		if (nl_batch_done(a->links, a->message[n]))
+			a->made |= 1U << n;
+	return r;
 }
 
-static int configure_all(const struct net_plan *plan, struct nl *machine, struct nl *pod,
-			 struct err *e)
+/* ---- in the pod's ---- */
+
+/*
+ * A pod's address and router are given, and its neighbours are other pods: one that sends
+ * a router advertisement would get the others' traffic (CVE-2020-10749 of CNI plugins).
+ * macvlan, ipvlan and NICs are on a network of somebody else's, which may configure them.
+ */
+static int refuse_adverts(const struct apply *a)
+{
+	_cleanup_close_ int home = -1;
+	int r = 0;
+
+	if (!nl_has_ipv6())
+		return 0;
+	home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (home < 0 || setns(a->netns_fd, CLONE_NEWNET) < 0)
+		return err_set(a->e, STAGE_SANDBOX, errno, "enter the pod's namespace");
+	for (size_t n = 0; r == 0 && n < a->plan->n_ifs; n++) {
+		const struct net_if *i = &a->plan->ifs[n];
+		char path[64];
+
+		if (i->kind != NET_VETH)
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/sys/net/ipv6/conf/%s/accept_ra",
+			       i->name);
+		r = fd_write_file_at(AT_FDCWD, path, "0");
+		if (r < 0)
+			(void)err_set(a->e, STAGE_SANDBOX, -r, "write 0 to %s", path);
+	}
+	if (setns(home, CLONE_NEWNET) < 0)
+		return err_set(a->e, STAGE_SANDBOX, errno, "leave the pod's namespace");
+	return r;
+}
+
+static int configure_one(const struct apply *a, size_t n, struct nl_batch *inside,
+			 struct nl_batch *outside)
+{
+	const struct net_if *i = &a->plan->ifs[n];
+	int index = nl_index(a->pod, i->name), host;
+
+	if (index < 0)
+		return err_set(a->e, STAGE_SANDBOX, -index, "find %s", i->name);
+	if (i->kind == NET_DEVICE && i->has_mac)
+		link_set_mac(inside, index, i->name, i->mac);
+	if (i->kind == NET_DEVICE && i->mtu)
+		link_set_mtu(inside, index, i->name, i->mtu);
+	link_set_up(inside, index, i->name);
+	plan_configure(inside, a->plan, n, index);
+	if (i->kind != NET_VETH || !i->ingress_bits)
+		return 0;
+	host = nl_index(a->machine, i->host_name);
+	if (host < 0)
+		return err_set(a->e, STAGE_SANDBOX, -host, "find %s", i->host_name);
+	qdisc_add_limit(outside, host, i->host_name, i->ingress_bits, i->mtu);
+	return 0;
+}
+
+static int configure_all(const struct apply *a)
 {
 	struct nl_batch *inside = NULL, *outside = NULL;
-	int r = nl_batch_new(pod, &inside);
+	int r = nl_batch_new(a->pod, &inside);
 
 	if (r == 0)
-		r = nl_batch_new(machine, &outside);
+		r = nl_batch_new(a->machine, &outside);
 	if (r < 0)
-		r = err_set(e, STAGE_SANDBOX, -r, "configure interfaces");
+		r = err_set(a->e, STAGE_SANDBOX, -r, "configure interfaces");
 	else
 		link_set_up(inside, LOOPBACK_INDEX, "lo");
-	for (size_t n = 0; r == 0 && n < plan->n_ifs; n++) {
-		const struct net_if *i = &plan->ifs[n];
-		int index = nl_index(pod, i->name), host;
-
-		if (index < 0) {
-			r = err_set(e, STAGE_SANDBOX, -index, "find %s", i->name);
-			break;
-		}
-		if (i->kind == NET_DEVICE && i->has_mac)
-			link_set_mac(inside, index, i->name, i->mac);
-		if (i->kind == NET_DEVICE && i->mtu)
-			link_set_mtu(inside, index, i->name, i->mtu);
-		link_set_up(inside, index, i->name);
-		plan_configure(inside, i, index);
-		host = i->ingress_bits ? nl_index(machine, i->host_name) : 0;
-		if (host > 0)
-			qdisc_add_limit(outside, host, i->host_name, i->ingress_bits,
-					i->mtu);
-	}
+	for (size_t n = 0; r == 0 && n < a->plan->n_ifs; n++)
+		r = configure_one(a, n, inside, outside);
 	if (r == 0)
-		r = nl_batch_send(inside, e);
-	if (r == 0 && nl_batch_count(outside))
-		r = nl_batch_send(outside, e);
+		r = nl_batch_send(inside, a->e);
+	if (r == 0)
+		r = nl_batch_send(outside, a->e);
 	nl_batch_free(inside);
 	nl_batch_free(outside);
 	return r;
 }
 
-/* rtnetlink: RTM_NEWNSID (include/uapi/linux/net_namespace.h). The id may still be that
- * of a namespace that is dying; then this one gets another from the kernel, and its
- * events are heard as nobody's. */
-static void number_namespace(const struct net_plan *plan, struct nl *machine,
-			     int netns_fd)
-{
-	struct rtgenmsg header = { .rtgen_family = AF_UNSPEC };
-	struct nl_msg *msg = nl_msg_new(RTM_NEWNSID, 0, &header, sizeof(header));
-	struct nl_batch *b = NULL;
-
-	if (msg && (nla_put_u32(msg, NETNSA_FD, (uint32_t)netns_fd) < 0 ||
-		    nla_put_u32(msg, NETNSA_NSID, plan->slot) < 0)) {
-		nlmsg_free(msg);
-		msg = NULL;
-	}
-	if (nl_batch_new(machine, &b) < 0) {
-		nlmsg_free(msg);
-		return;
-	}
-	if (nl_batch_add(b, msg, EEXIST, "number the namespace") == 0)
-		(void)nl_batch_send(b, NULL); /* see above */
-	nl_batch_free(b);
-}
-
 /* ---- the whole ---- */
 
-static int make_all(const struct net_plan *plan, const struct net_machine *m,
-		    struct nl *machine, int netns_fd, struct err *e)
+/* IPv6 that the kernel has not is left out of an interface that has IPv4 as well: ranges
+ * of both families are the default, and a machine may be booted with ipv6.disable=1. */
+static int require_family(const struct apply *a)
 {
-	struct nl_batch *b = NULL;
-	int r = nl_batch_new(machine, &b);
+	for (size_t n = 0; n < a->plan->n_ifs; n++) {
+		const struct net_if *i = &a->plan->ifs[n];
+		size_t skipped = 0;
 
-	if (r < 0)
-		return err_set(e, STAGE_SANDBOX, -r, "make interfaces");
-	for (size_t n = 0; r == 0 && n < plan->n_ifs; n++)
-		r = make_if(b, plan, &plan->ifs[n], m, machine, netns_fd, e);
-	if (r == 0 && nl_batch_count(b))
-		r = nl_batch_send(b, e);
-	nl_batch_free(b);
-	return r;
+		for (size_t k = 0; k < i->n_addrs; k++)
+			skipped += plan_skips(&i->addrs[k]);
+		if (skipped && skipped == i->n_addrs)
+			return err_setx(a->e, STAGE_SANDBOX, EAFNOSUPPORT,
+					"%s has IPv6 addresses only, and the kernel has "
+					"no IPv6",
+					i->name);
+	}
+	return 0;
 }
 
 int net_plan_apply(const struct net_plan *plan, const struct net_machine *m,
 		   struct nl *machine, struct nl *pod, int netns_fd, struct err *e)
 {
-	_cleanup_close_ int home = -1;
+	struct apply a = { .plan = plan,
+			   .machine_plan = m,
+			   .machine = machine,
+			   .pod = pod,
+			   .netns_fd = netns_fd,
+			   .e = e };
 	int r;
 
-	number_namespace(plan, machine, netns_fd);
-	r = make_all(plan, m, machine, netns_fd, e);
+	for (size_t n = 0; n < ARRAY_SIZE(a.message); n++)
+		a.message[n] = SIZE_MAX;
+	if (plan->n_ifs > NET_IFS_MAX)
+		return err_setx(e, STAGE_SANDBOX, EINVAL, "%zu interfaces are too many",
+				plan->n_ifs);
+	r = require_family(&a);
+	if (r < 0)
+		return r;
+	r = nl_batch_new(machine, &a.links);
+	if (r < 0)
+		return err_set(e, STAGE_SANDBOX, -r, "make interfaces");
+	r = make_all(&a);
+	nl_batch_free(a.links);
 	if (r == 0)
-		r = configure_all(plan, machine, pod, e);
+		r = refuse_adverts(&a);
+	if (r == 0)
+		r = configure_all(&a);
 	if (r < 0) {
-		home = nl_netns(machine);
-		(void)net_plan_remove(plan, machine, pod, home, NULL); /* e is told */
+		_cleanup_close_ int home = nl_netns(machine);
+
+		(void)plan_remove_some(plan, a.made, machine, pod, home,
+				       NULL); /* e says what failed first */
 	}
 	return r;
-}
-
-static void remove_inside(struct nl_batch *b, struct nl *pod, const struct net_if *i,
-			  int machine_fd)
-{
-	int index = nl_index(pod, i->name);
-
-	if (index < 0)
-		return;
-	if (i->kind != NET_DEVICE) {
-		link_delete(b, index, i->name);
-	} else if (machine_fd >= 0) {
-		link_set_down(b, index, i->name);
-		link_set_netns(b, index, i->name, machine_fd, i->parent);
-	}
-	nl_batch_ignore(b, ENODEV);
-}
-
-int net_plan_remove(const struct net_plan *plan, struct nl *machine, struct nl *pod,
-		    int machine_fd, struct err *e)
-{
-	struct nl_batch *outside = NULL, *inside = NULL;
-	int r = nl_batch_new(machine, &outside), s = 0;
-
-	if (r == 0 && pod)
-		r = nl_batch_new(pod, &inside);
-	for (size_t n = 0; r == 0 && n < plan->n_ifs; n++) {
-		const struct net_if *i = &plan->ifs[n];
-
-		if (i->kind != NET_VETH) {
-			if (pod)
-				remove_inside(inside, pod, i, machine_fd);
-			continue;
-		}
-		link_delete(outside, 0, i->host_name); /* the other end goes with it */
-		nl_batch_ignore(outside, ENODEV);
-	}
-	if (r < 0) {
-		r = err_set(e, STAGE_SANDBOX, -r, "remove interfaces");
-	} else {
-		if (inside && nl_batch_count(inside))
-			s = nl_batch_send(inside, e);
-		if (nl_batch_count(outside))
-			r = nl_batch_send(outside, s < 0 ? NULL : e);
-	}
-	nl_batch_free(inside);
-	nl_batch_free(outside);
-	return s < 0 ? s : r;
 }

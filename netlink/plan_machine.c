@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/if_link.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,10 +22,15 @@
 
 /* Without one of its own a bridge takes the lowest of its ports', and changes with them
  * (br_stp_recalculate_bridge_id()): neighbours would have to ask again. Locally
- * administered; the last bytes tell the further bridges apart. */
-static void bridge_mac(unsigned int number, uint8_t ret[static MAC_BYTES])
+ * administered, apart from what pods have (02:...); number: of a further bridge. */
+static void bridge_mac(const struct net_machine *m, unsigned int number,
+		       uint8_t ret[static MAC_BYTES])
 {
-	const uint8_t mac[MAC_BYTES] = { 0x02, 0x70, 0x6f, 0x64, 0, (uint8_t)number };
+	const uint8_t *gw = m->gateway4.family ? m->gateway4.bytes :
+						 m->gateway6.bytes + 12;
+	const uint8_t mac[MAC_BYTES] = {
+		0x06, (uint8_t)number, gw[0], gw[1], gw[2], gw[3]
+	};
 
 	memcpy(ret, mac, sizeof(mac));
 }
@@ -51,28 +56,39 @@ static int bridge_make(struct nl *nl, const char *name, const uint8_t *mac, uint
 	return r < 0 ? err_set(e, STAGE_SANDBOX, -r, "find bridge %s", name) : r;
 }
 
-/* A bridge of the pods joined to the first by a veth pair; both ends are ports. */
+/* Whether the further bridge's end of the joint is its port and up: the last steps. */
+static bool bridge_joined(struct nl *nl, const char *far, int index)
+{
+	struct link_info end;
+
+	return nl_index(nl, far) >= 0 && link_get(nl, 0, far, &end) == 0 &&
+	       end.master == index && end.flags & IFF_UP;
+}
+
+/* A further bridge joined to the first by a veth pair; both ends are ports. Two children
+ * may do so at the same time: each step is right also when it was done already. */
 static int bridge_join(struct nl *nl, const char *name, int index, const char *first,
 		       unsigned int number, uint32_t mtu, struct err *e)
 {
 	char near[NET_NAME_BYTES], far[NET_NAME_BYTES];
-	struct link_attrs a = { .name = near, .mtu = mtu, .up = true }, z = a;
+	struct link_attrs a = { .name = near, .mtu = mtu },
+			  z = { .name = far, .mtu = mtu };
 	struct nl_batch *b = NULL;
 	int root = nl_index(nl, first), r;
 
-	if (root < 0)
-		return err_set(e, STAGE_SANDBOX, -root, "find bridge %s", first);
 	(void)snprintf(near, sizeof(near), "pj%ua", number);
 	(void)snprintf(far, sizeof(far), "pj%ub", number);
-	a.master = root;
-	z.name = far;
-	z.master = index;
+	if (root < 0)
+		return err_set(e, STAGE_SANDBOX, -root, "find bridge %s", first);
+	if (bridge_joined(nl, far, index))
+		return 0;
 	r = nl_batch_new(nl, &b);
 	if (r < 0)
 		return err_set(e, STAGE_SANDBOX, -r, "join bridge %s", name);
 	link_add_veth(b, &a, &z);
 	nl_batch_ignore(b, EEXIST);
-	/* The peer's IFLA_MASTER and flags are not looked at when it is made. */
+	link_set_master(b, 0, near, root);
+	link_set_up(b, 0, near);
 	link_set_master(b, 0, far, index);
 	link_set_up(b, 0, far);
 	r = nl_batch_send(b, e);
@@ -80,38 +96,40 @@ static int bridge_join(struct nl *nl, const char *name, int index, const char *f
 	return r;
 }
 
-bool plan_bridge_name(const struct net_plan *plan, const struct net_if *i,
-		      const struct net_machine *m, char ret[static NET_NAME_BYTES])
+int plan_bridge_name(const struct net_plan *plan, const struct net_if *i,
+		     const struct net_machine *m, char ret[static NET_NAME_BYTES])
 {
 	unsigned int number = plan->slot / NET_BRIDGE_PORTS;
+	int n;
 
 	if (strcmp(i->parent, m->bridge) != 0 || number == 0) {
 		memcpy(ret, i->parent, NET_NAME_BYTES);
-		return false;
+		return 0;
 	}
-	(void)snprintf(ret, NET_NAME_BYTES, "%.13s.%u", m->bridge, number % 10);
-	return true;
+	n = snprintf(ret, NET_NAME_BYTES, "%s.%u", m->bridge, number);
+	return n < NET_NAME_BYTES ? (int)number : -ENAMETOOLONG;
 }
 
 int plan_bridge(const struct net_plan *plan, const struct net_if *i,
 		const struct net_machine *m, struct nl *machine, struct err *e)
 {
-	unsigned int number = plan->slot / NET_BRIDGE_PORTS;
+	uint32_t mtu = m->mtu ? m->mtu : MTU_DEFAULT;
 	char name[NET_NAME_BYTES];
 	uint8_t mac[MAC_BYTES];
-	bool further = plan_bridge_name(plan, i, m, name);
-	uint32_t mtu = m->mtu ? m->mtu : MTU_DEFAULT;
-	int index = nl_index(machine, name), r;
+	int number = plan_bridge_name(plan, i, m, name), index, r;
 
-	if (index >= 0)
-		return index;
-	if (!further && !i->make_parent)
+	if (number < 0)
+		return err_set(e, STAGE_SANDBOX, -number, "name a bridge after %s",
+			       m->bridge);
+	index = nl_index(machine, name);
+	if (index < 0 && !number && !i->make_parent)
 		return err_set(e, STAGE_SANDBOX, -index, "find bridge %s", name);
-	bridge_mac(number, mac);
-	index = bridge_make(machine, name, further ? mac : NULL, mtu, e);
-	if (index < 0 || !further)
+	bridge_mac(m, (unsigned int)number, mac);
+	if (index < 0)
+		index = bridge_make(machine, name, number ? mac : NULL, mtu, e);
+	if (index < 0 || !number)
 		return index;
-	r = bridge_join(machine, name, index, m->bridge, number, mtu, e);
+	r = bridge_join(machine, name, index, m->bridge, (unsigned int)number, mtu, e);
 	return r < 0 ? r : index;
 }
 
@@ -142,7 +160,9 @@ static int tidy_address(void *arg, const struct address_info *found)
 	return 0;
 }
 
-static int gateways(struct nl *nl, const struct net_machine *m, int index, struct err *e)
+/* One look; *ret_todo: how many changes it led to. */
+static int gateways_look(struct nl *nl, const struct net_machine *m, int index,
+			 size_t *ret_todo, struct err *e)
 {
 	struct tidy t = { .link = m->bridge, .want = { &m->gateway4, &m->gateway6 } };
 	int r = nl_batch_new(nl, &t.batch);
@@ -160,8 +180,21 @@ static int gateways(struct nl *nl, const struct net_machine *m, int index, struc
 		address_add(t.batch, index, m->bridge, t.want[i]);
 		nl_batch_ignore(t.batch, EEXIST);
 	}
-	r = nl_batch_count(t.batch) ? nl_batch_send(t.batch, e) : 0;
+	*ret_todo = nl_batch_count(t.batch);
+	r = nl_batch_send(t.batch, e);
 	nl_batch_free(t.batch);
+	return r;
+}
+
+/* A second look: with an IPv4 address that goes the kernel takes all others of its
+ * subnet (promote_secondaries of ip-sysctl.rst is off), the gateway's perhaps. */
+static int gateways(struct nl *nl, const struct net_machine *m, int index, struct err *e)
+{
+	size_t todo = 1;
+	int r = 0;
+
+	for (int look = 0; r == 0 && todo > 0 && look < 2; look++)
+		r = gateways_look(nl, m, index, &todo, e);
 	return r;
 }
 
@@ -175,7 +208,10 @@ static int switch_on(const char *path, struct err *e)
 }
 
 /* Documentation/networking/ip-sysctl.rst. route_localnet: a hostPort asked for at
- * 127.0.0.1 is translated to a pod, and the answer comes in by the bridge. */
+ * 127.0.0.1 is translated to a pod, and the answer comes in by the bridge. rp_filter
+ * stays as it is: pods are on the bridge's own subnet, which the strict check allows,
+ * too. IPv6 forwarding ends the use of router advertisements on interfaces whose
+ * accept_ra is not 2: the uplink's is set by who configures it. */
 static int switches(const struct net_machine *m, struct err *e)
 {
 	char path[80];
@@ -197,6 +233,7 @@ static int reshape(struct nl *nl, const struct net_machine *m,
 		   const struct link_info *bridge, uint32_t mtu, struct err *e)
 {
 	struct nl_batch *b = NULL;
+	uint8_t mac[MAC_BYTES];
 	int r;
 
 	if (strcmp(bridge->kind, "bridge") != 0)
@@ -206,6 +243,9 @@ static int reshape(struct nl *nl, const struct net_machine *m,
 	if (r < 0)
 		return err_set(e, STAGE_SANDBOX, -r, "set up bridge %s", m->bridge);
 	link_set_bridge(b, bridge->index, m->bridge);
+	bridge_mac(m, 0, mac);
+	if (memcmp(bridge->mac, mac, sizeof(mac)) != 0)
+		link_set_mac(b, bridge->index, m->bridge, mac);
 	if (bridge->mtu != mtu)
 		link_set_mtu(b, bridge->index, m->bridge, mtu);
 	link_set_up(b, bridge->index, m->bridge);
@@ -220,13 +260,18 @@ int net_machine_apply(const struct net_machine *m, struct err *e)
 	struct link_info bridge;
 	uint8_t mac[MAC_BYTES];
 	struct nl *nl = NULL;
-	int r = nl_open(&nl, e), index = 0;
+	int r, index = 0;
 
+	if (!m->gateway4.family && plan_skips(&m->gateway6))
+		return err_setx(e, STAGE_SANDBOX, EAFNOSUPPORT,
+				"%s has an IPv6 range only, and the kernel has no IPv6",
+				m->bridge);
+	r = nl_open(&nl, e);
 	if (r < 0)
 		return r;
 	r = link_get(nl, 0, m->bridge, &bridge);
 	if (r == -ENODEV) {
-		bridge_mac(0, mac);
+		bridge_mac(m, 0, mac);
 		index = r = bridge_make(nl, m->bridge, mac, mtu, e);
 	} else if (r < 0) {
 		r = err_set(e, STAGE_SANDBOX, -r, "look for bridge %s", m->bridge);

@@ -105,8 +105,12 @@ SRC_netlink := \
 	netlink/link_read.c \
 	netlink/nft_request.c \
 	netlink/nl.c \
+	netlink/nl_batch.c \
 	netlink/plan_apply.c \
+	netlink/plan_configure.c \
+	netlink/plan_device.c \
 	netlink/plan_machine.c \
+	netlink/plan_remove.c \
 	netlink/qdisc.c \
 	netlink/route.c \
 	#
@@ -264,6 +268,8 @@ UNIT_TESTS := \
 	tests/unit/init_shutdown.c \
 	tests/unit/init_signals.c \
 	tests/unit/netlink_link.c \
+	tests/unit/netlink_nl.c \
+	tests/unit/netlink_plan.c \
 	tests/unit/pod_backoff.c \
 	tests/unit/pod_caps.c \
 	tests/unit/pod_cgroup.c \

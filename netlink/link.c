@@ -159,18 +159,14 @@ void link_add_veth(struct nl_batch *b, const struct link_attrs *host,
 	new_end(&n, b, host, "veth");
 }
 
-static void put_bridge(struct draft *d)
-{
-	put_u32(d, IFLA_BR_STP_STATE, 0);
-	put_u32(d, IFLA_BR_FORWARD_DELAY, 0);
-}
-
 void link_add_bridge(struct nl_batch *b, const struct link_attrs *a)
 {
 	struct new_link n = new_begin(a, "bridge");
 
-	if (!n.d.bad)
-		put_bridge(&n.d);
+	if (!n.d.bad) {
+		put_u32(&n.d, IFLA_BR_STP_STATE, 0);
+		put_u32(&n.d, IFLA_BR_FORWARD_DELAY, 0);
+	}
 	new_end(&n, b, a, "bridge");
 }
 
@@ -321,7 +317,7 @@ void link_set_no_addrgen(struct nl_batch *b, int index, const char *name)
 			   name);
 }
 
-void link_set_bridge(struct nl_batch *b, int index, const char *name)
+static void set_bridge(struct nl_batch *b, int index, const char *name, int type)
 {
 	struct draft d = change(RTM_NEWLINK, index, name, 0, 0);
 	struct nlattr *info = nest(&d, IFLA_LINKINFO), *data;
@@ -330,10 +326,18 @@ void link_set_bridge(struct nl_batch *b, int index, const char *name)
 		put_text(&d, IFLA_INFO_KIND, "bridge");
 	data = nest(&d, IFLA_INFO_DATA);
 	if (!d.bad)
-		put_bridge(&d);
+		put_u32(&d, type, 0);
 	unnest(&d, data);
 	unnest(&d, info);
 	(void)nl_batch_add(b, draft_end(&d), 0, "set up bridge %s", name);
+}
+
+/* One after the other: a delay of 0 is out of range while there is a spanning tree, and
+ * the kernel takes the delay first (br_changelink()). */
+void link_set_bridge(struct nl_batch *b, int index, const char *name)
+{
+	set_bridge(b, index, name, IFLA_BR_STP_STATE);
+	set_bridge(b, index, name, IFLA_BR_FORWARD_DELAY);
 }
 
 void link_delete(struct nl_batch *b, int index, const char *name)

@@ -36,9 +36,9 @@ bool nl_has_ipv6(void);
 int nl_batch_new(struct nl *nl, struct nl_batch **ret);
 void nl_batch_free(struct nl_batch *b); /* NULL allowed */
 /* Takes msg, also on failure; NULL msg is -ENOMEM: a builder can be nested here.
- * NLM_F_ACK is set here. ignore: a positive errno that counts as success (EEXIST,
- * ENODEV), 0 = none. A failure is remembered: nl_batch_send() returns it and sends
- * nothing, so that a row of builders needs one check. */
+ * NLM_F_REQUEST and NLM_F_ACK are set here. ignore: a positive errno that counts as
+ * success (EEXIST, ENODEV), 0 = none. A failure is remembered: nl_batch_send() returns it
+ * and sends nothing, so that a row of builders needs one check. */
 int nl_batch_add(struct nl_batch *b, struct nl_msg *msg, int ignore, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);
 /* About the message added last: an errno that counts as success; the kernel module

@@ -655,7 +655,7 @@ static void run_cycles(void)
 
 	p->ifs[0].egress_bits = p->ifs[0].ingress_bits = 10000000;
 	for (int i = 0; i < 200; i++) {
-		if (i == 20) { /* malloc keeps some small blocks of each size at hand */
+		if (i == 100) { /* what is kept at hand (malloc, libnl) is there by now */
 			fds = count_fds();
 			before = mallinfo2().uordblks;
 		}

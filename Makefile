@@ -141,6 +141,7 @@ SRC_pod := \
 	pod/caps.c \
 	pod/cgroup.c \
 	pod/event.c \
+	pod/host_ports.c \
 	pod/hosts_file.c \
 	pod/launch.c \
 	pod/launch_child.c \
@@ -156,6 +157,10 @@ SRC_pod := \
 	pod/member_state.c \
 	pod/names.c \
 	pod/names_write.c \
+	pod/network.c \
+	pod/network_plan.c \
+	pod/network_ports.c \
+	pod/number_pool.c \
 	pod/pods.c \
 	pod/resolv_file.c \
 	pod/sandbox.c \

@@ -16,6 +16,7 @@
 #include "config/machine.h"
 #include "pod/log_file.h"
 #include "pod/member_log.h"
+#include "pod/network.h"
 #include "pod/pod.h"
 #include "rootfs/tree.h"
 
@@ -64,7 +65,7 @@ static void cleanup_due(struct loop_timer *timer)
 }
 
 /* A pod's data must not outlive its record: tried again until it is gone. */
-static void cleanup_failed(struct pod *pod, const char *path, const char *why)
+static void cleanup_failed(struct pod *pod, const char *what, const char *why)
 {
 	int64_t delay = backoff_next(&pod->cleanup_backoff, &pod->pods->backoff, 0);
 
@@ -72,8 +73,8 @@ static void cleanup_failed(struct pod *pod, const char *path, const char *why)
 	 */
 	if (pod->pods->stopping)
 		return;
-	log_warn("pod %s/%s: %s not removed: %s", pod->namespace, pod->name, path, why);
-	if (path == pod->log_dir) {
+	log_warn("pod %s/%s: %s not removed: %s", pod->namespace, pod->name, what, why);
+	if (what == pod->log_dir) {
 		pod->logs_left = false; /* logs are no secret of the next pod: given up */
 		return;
 	}
@@ -82,36 +83,62 @@ static void cleanup_failed(struct pod *pod, const char *path, const char *why)
 			     time_add(loop_now(pod->pods->loop), delay));
 }
 
+/* The namespaces go with their descriptors. */
+static void world_gone(struct pod *pod)
+{
+	pod->world_left = false;
+	sandbox_release(&pod->sandbox);
+}
+
 static void cleanup_done(struct child *child)
 {
 	struct pod *pod = container_of(child, struct pod, cleanup);
 
 	if (!child_ok(child))
-		cleanup_failed(pod, child->arg,
+		cleanup_failed(pod,
+			       child->arg == pod->log_dir ? pod->log_dir :
+							    "network and volumes",
 			       child->timed_out      ? "timed out" :
 			       child->exit.by_signal ? "killed" :
 						       child->output);
-	else if (child->arg == pod->run_dir)
-		pod->run_dir_left = false;
-	else
+	else if (child->arg == pod->log_dir)
 		pod->logs_left = false;
+	else
+		world_gone(pod);
 	pod_advance(pod);
 }
 
-/* In a child: a tree may be large, its disk slow. */
-static void start_cleanup(struct pod *pod, char *path)
+#define CLEANUP_NETNS 3 /* child.keep_fd */
+
+/* In a child: interfaces and volumes of a pod that has ended. */
+static int remove_world(void *arg)
+{
+	struct pod *pod = arg;
+	int netns = pod->sandbox.net_fd >= 0 ? CLEANUP_NETNS : -1;
+	struct err e = { 0 };
+
+	if (pod->net.plan && network_remove(pod, netns, &e) < 0) {
+		(void)dprintf(STDERR_FILENO, "%s", e.text);
+		return 1;
+	}
+	return tree_remove_run(pod->run_dir);
+}
+
+static void start_cleanup(struct pod *pod, int (*run)(void *arg), void *arg, int keep_fd)
 {
 	int r;
 
 	pod->cleanup.name = "remove";
-	pod->cleanup.run = tree_remove_run;
-	pod->cleanup.arg = path;
+	pod->cleanup.run = run;
+	pod->cleanup.arg = arg;
 	pod->cleanup.timeout_ns = CLEANUP_TIMEOUT_NS;
-	pod->cleanup.keep_fd = -1;
+	pod->cleanup.keep_fd = keep_fd;
 	pod->cleanup.done = cleanup_done;
 	r = child_start(pod->pods->loop, &pod->cleanup);
 	if (r < 0)
-		cleanup_failed(pod, path, strerror(-r));
+		cleanup_failed(pod,
+			       arg == pod->log_dir ? pod->log_dir : "network and volumes",
+			       strerror(-r));
 }
 
 static void start_log_cleanup(struct pod *pod)
@@ -133,7 +160,7 @@ static void start_log_cleanup(struct pod *pod)
 		pod->logs_left = false; /* without memory the logs stay */
 		return;
 	}
-	start_cleanup(pod, pod->log_dir);
+	start_cleanup(pod, tree_remove_run, pod->log_dir, -1);
 }
 
 /* An ended pod: its volumes go at once, with the record its logs, as the kubelet does it.
@@ -142,20 +169,14 @@ static void advance_ended(struct pod *pod)
 {
 	if (child_running(&pod->cleanup) || pod->cleanup_retry.loop)
 		return;
-	if (pod->run_dir_left)
-		start_cleanup(pod, pod->run_dir);
-	else if (pod->delete_wanted && pod->logs_left)
+	/* The filter's helper may be in the namespace. */
+	if (pod->world_left && network_down(pod))
+		start_cleanup(pod, remove_world, pod, pod->sandbox.net_fd);
+	else if (!pod->world_left && pod->delete_wanted && pod->logs_left)
 		start_log_cleanup(pod);
-	if (pod->delete_wanted && !pod->run_dir_left && !pod->logs_left)
+	if (pod->delete_wanted && !pod->world_left && !pod->logs_left &&
+	    network_down(pod))
 		pods_forget(pod->pods, pod);
-}
-
-static bool has_empty_dir(const struct pod *pod)
-{
-	for (size_t i = 0; i < pod->spec->n_volumes; i++)
-		if (pod->spec->volumes[i].kind == VOLUME_EMPTY_DIR)
-			return true;
-	return false;
 }
 
 static void finish(struct pod *pod)
@@ -163,7 +184,6 @@ static void finish(struct pod *pod)
 	struct pods *pods = pod->pods;
 	int r;
 
-	sandbox_release(&pod->sandbox);
 	for (size_t i = 0; i < pod->n_members; i++)
 		pods_unwatch(pods, &pod->members[i]);
 	r = cgroup_remove(pods->cgroup_fd, pod->uid);
@@ -172,8 +192,9 @@ static void finish(struct pod *pod)
 			 strerror(-r));
 	pod->state = POD_ENDED;
 	pod_update_status(pod);
-	pod->run_dir_left = has_empty_dir(pod);
+	pod->world_left = true;
 	pod->logs_left = true;
+	network_end(pod);
 	advance_ended(pod);
 	pods_pod_ended(pods, pod);
 }

@@ -37,20 +37,26 @@ void network_forget(struct pod *pod);
 /* Whether the machine's side stands; starts making it when nobody did. False: the pods
  * that wait are started when it does, or learn by pod->reason why it does not. */
 bool network_ready(struct pod *pod);
+/* The uplink's mtu may be another than the bridge's. */
+void network_uplink_changed(struct network *net);
 
-/* Rules of the pod's host ports and its filter, after the sandbox stands: pod_advance()
- * when net.ports_up. A pod without any is up at once. */
-void network_ports_up(struct pod *pod);
-/* At the pod's end. Goes out with the next transaction; the ports can be taken by another
- * pod at once: its rules come later in the same queue. */
-void network_ports_down(struct pod *pod);
+/* The interfaces stand: the namespace gets its name, the rules of the host ports and the
+ * filter are asked for. pod_advance() follows when network_up(). */
+void network_made(struct pod *pod);
+/* Interfaces and rules are as the pod needs them before its first member starts. */
+bool network_up(const struct pod *pod);
+/* At the pod's end. The ports can be taken by another pod at once: its rules come later
+ * in the same queue. pod_advance() follows when network_down(). */
+void network_end(struct pod *pod);
+/* Nothing of the pod is in the kernel's rules, and no helper works for it. */
+bool network_down(const struct pod *pod);
 
-/* Both run in a helper child, with struct pod as it was at the fork. Print what is wrong
- * on stderr; exit code. network_make_child(): in the pod's new namespace, machine_sock
- * opened before (nl.h). */
+/* Both run in a helper child, with struct pod as it was at the fork. 0 or -errno with e.
+ * network_make(): in the pod's new namespace; machine was opened before. netns_fd: the
+ * pod's, -1 = it is gone or never was. */
 struct nl;
-int network_make_child(const struct pod *pod, struct nl *machine);
-int network_remove_child(const struct pod *pod, int netns_fd);
+int network_make(const struct pod *pod, struct nl *machine, struct err *e);
+int network_remove(const struct pod *pod, int netns_fd, struct err *e);
 
 /* The pod's addresses, IPv4 first; with hostNetwork the machine's. At most max. */
 size_t network_ips(const struct pod *pod, struct inet *ret, size_t max);
@@ -64,7 +70,8 @@ void network_netns_name(const struct pod *pod, char *buf, size_t size);
 
 /* An interface or address went away behind our back: looks at the pods that are
  * concerned, in a child; sets pod->net.wrong, and repairs when machine.json says so. */
-int network_watch_start(struct network *net, struct pods *pods);
+struct network_watch;
+int network_watch_start(struct network_watch **ret, struct pods *pods);
 void network_watch_forget(struct pod *pod);
 
 #endif

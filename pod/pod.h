@@ -112,16 +112,30 @@ struct sandbox {
 	struct loop_timer retry;
 };
 
+/* Its rules and podinit-nft; see network_ports.c. */
+enum pod_rules {
+	RULES_NONE,     /* nothing of it is in the kernel, and nothing is asked for */
+	RULES_WANTED,   /* to go in */
+	RULES_ADDING,   /* the helper is at it */
+	RULES_IN,       /* in the kernel */
+	RULES_UNWANTED, /* to be taken out */
+	RULES_REMOVING,
+	RULES_MAX
+};
+
 /* A pod's place on the network; made and given back by pod/network.h. */
 struct pod_net {
 	struct net_plan *plan; /* owned; NULL with hostNetwork */
 	struct inet ip4, ip6;  /* of eth0; family 0 = none */
-	bool made;             /* the interfaces stand (sandbox child said so) */
-	bool ports_up;         /* its rules are in the kernel, or it needs none */
-	bool ports_wanted;     /* the queue to podinit-nft: what is to be */
+	bool assigned;         /* slot and addresses are taken */
+	bool made;             /* the interfaces stand (the sandbox child said so) */
+	bool ports_held;       /* no other pod may have its host ports */
+	bool filter_wanted;    /* podinit/network-policy, not in the kernel yet */
+	enum pod_rules rules;  /* of its host ports */
+	bool rules_settled;    /* the last run was about them too */
 	const char *wrong;     /* static reason, NULL = as planned: NetworkReady False */
 	char wrong_text[160];
-	struct list suspect; /* in network's list of what is to be looked at again */
+	struct list suspect; /* in network_watch.c's list of what to look at again */
 };
 
 struct pod {
@@ -145,7 +159,8 @@ struct pod {
 	struct pod_net net;
 	struct child cleanup; /* removes run_dir at the end, the logs at the deletion */
 	char *log_dir;        /* NULL until the deletion; owned */
-	bool run_dir_left, logs_left; /* still to be removed */
+	bool world_left;      /* interfaces, run_dir: still to be removed */
+	bool logs_left;       /* so are they, once it is deleted */
 	struct backoff cleanup_backoff;
 	struct loop_timer cleanup_retry;
 	char run_dir[64]; /* PODS_DIR/UID, with volumes/NAME below; made on demand */

@@ -17,6 +17,8 @@
 #include "config/diag.h"
 #include "config/machine.h"
 #include "pod/member_log.h"
+#include "pod/names.h"
+#include "pod/network.h"
 #include "pod/pod.h"
 #include "rootfs/early.h"
 
@@ -85,6 +87,8 @@ int pods_init(struct pods *pods, struct loop *loop, const struct machine *machin
 	r = cgroup_setup(&pods->cgroup_fd, e);
 	if (r == 0)
 		r = pods_watch_init(pods, e);
+	if (r == 0)
+		r = network_init(&pods->network, pods, e);
 	if (r < 0)
 		return r;
 	r = journal_init(&pods->events, EVENT_JOURNAL_BYTES);
@@ -100,6 +104,8 @@ static void pod_free(struct pod *pod)
 	for (size_t i = 0; i < pod->n_members; i++)
 		member_release(&pod->members[i]);
 	sandbox_release(&pod->sandbox);
+	if (pod->spec)
+		network_forget(pod);
 	if (pod->spec)
 		(void)cgroup_remove(pod->pods->cgroup_fd,
 				    pod->uid); /* again: see finish() */
@@ -160,6 +166,7 @@ static struct pod *pod_new(struct pods *pods, size_t n_members)
 	pod->created_wall_ns = time_wall_ns();
 	pod->n_members = n_members;
 	list_init(&pod->starting);
+	list_init(&pod->net.suspect);
 	sandbox_init(&pod->sandbox);
 	child_init(&pod->cleanup);
 	for (size_t i = 0; i < CONDITION_MAX; i++)
@@ -204,6 +211,9 @@ static int pod_fill(struct pod *pod, const struct pod_spec *spec, struct err *e)
 		if (r < 0)
 			return err_set(e, STAGE_CONFIG, -r, "pod %s", spec->name);
 	}
+	r = network_assign(pod, e);
+	if (r < 0)
+		return r;
 	return cgroup_make_pod(pod->pods->cgroup_fd, pod->uid, e);
 }
 
@@ -222,8 +232,9 @@ int pods_create(struct pods *pods, struct pod_spec *spec, struct pod **ret, stru
 	pod->spec = spec; /* member_init() looks at it */
 	r = pod_fill(pod, spec, e);
 	if (r < 0) {
-		pod->spec = NULL;
+		network_forget(pod);
 		(void)cgroup_remove(pods->cgroup_fd, pod->uid);
+		pod->spec = NULL; /* the caller's still */
 		pod_free(pod);
 		return r;
 	}
@@ -288,6 +299,13 @@ int pods_refuse(struct pods *pods, const struct manifest_pod *from,
 }
 
 /* ---- look-up and small verbs ---- */
+
+void pods_uplink_changed(struct pods *pods, const struct uplink_info *info)
+{
+	pods->uplink = *info;
+	network_uplink_changed(pods->network);
+	names_changed(pods);
+}
 
 struct pod *pods_find(struct pods *pods, const char *namespace, const char *name)
 {

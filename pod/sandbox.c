@@ -3,8 +3,8 @@
  * sandbox.c - the pod's uts, ipc and net namespaces, held by descriptors.
  *
  * A helper child makes them (unshare of a net namespace may wait for the kernel's lock),
- * sets the hostname and the loopback, and passes the descriptors back. No pause process:
- * a namespace lives as long as somebody holds a descriptor of it.
+ * sets the hostname, makes the pod's interfaces, and passes the descriptors back. No
+ * pause process: a namespace lives as long as somebody holds a descriptor of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,9 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "netlink/link.h"
+#include "netlink/nl.h"
+#include "pod/names.h"
+#include "pod/network.h"
 #include "pod/pod.h"
 #include "rootfs/tree.h"
 
@@ -65,26 +67,55 @@ static int make_volumes(const struct pod *pod)
 	return 0;
 }
 
+/* In the new namespaces: name and interfaces. */
+static int furnish(const struct pod *pod, struct nl *machine)
+{
+	char hostname[65]; /* __NEW_UTS_LEN and NUL */
+	struct err e = { 0 };
+	int r = names_hostname(pod, hostname, sizeof(hostname));
+
+	if (r < 0) {
+		char fqdn[512] = "";
+
+		(void)names_fqdn(pod, fqdn, sizeof(fqdn));
+		(void)dprintf(STDERR_FILENO,
+			      "the FQDN %s is longer than a hostname's 64 bytes", fqdn);
+		return 1;
+	}
+	if (sethostname(hostname, strlen(hostname)) < 0)
+		return fail("sethostname", errno);
+	if (network_make(pod, machine, &e) < 0) {
+		(void)dprintf(STDERR_FILENO, "%s", e.text);
+		return 1;
+	}
+	return 0;
+}
+
 static int sandbox_run(void *arg)
 {
 	const struct pod *pod = arg;
 	bool host = pod->spec->host_network;
+	struct nl *machine = NULL;
 	int fds[3], r;
 	size_t n = 0;
-	struct err e;
+	struct err e = { 0 };
 
 	r = make_volumes(pod);
+	if (r == 0)
+		r = names_write(pod);
 	if (r < 0)
-		return fail("make volumes", -r);
+		return fail("make volumes and names", -r);
+	if (!host && nl_open(&machine, &e) < 0) {
+		(void)dprintf(STDERR_FILENO, "%s", e.text);
+		return 1;
+	}
 	/* A pod on the machine's network has the machine's name too, as in Kubernetes. */
 	if (unshare(host ? CLONE_NEWIPC : CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET) < 0)
 		return fail("unshare", errno);
 	fds[n++] = open("/proc/self/ns/ipc", O_RDONLY | O_CLOEXEC);
 	if (!host) {
-		if (sethostname(pod->spec->hostname, strlen(pod->spec->hostname)) < 0)
-			return fail("sethostname", errno);
-		if (link_up_loopback(&e) < 0)
-			return fail(e.text, e.code);
+		if (furnish(pod, machine))
+			return 1;
 		fds[n++] = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
 		fds[n++] = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	}
@@ -134,6 +165,7 @@ static void sandbox_take(struct pod *pod)
 	}
 	pod->reason = NULL;
 	free(ptr_steal(&pod->message));
+	network_made(pod);
 	pod_advance(pod);
 }
 
@@ -172,7 +204,7 @@ void sandbox_start(struct pod *pod)
 	int socks[2], r;
 
 	s->retry.fn = sandbox_retry;
-	if (pod->state != POD_CREATED || child_running(&s->child))
+	if (pod->state != POD_CREATED || child_running(&s->child) || !network_ready(pod))
 		return;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) <
 	    0) {
@@ -197,5 +229,5 @@ void sandbox_start(struct pod *pod)
 
 bool sandbox_ready(const struct pod *pod)
 {
-	return pod->sandbox.ipc_fd >= 0;
+	return pod->sandbox.ipc_fd >= 0 && network_up(pod);
 }

@@ -9,6 +9,7 @@
 #include <assert.h>
 
 #include "base/log.h"
+#include "pod/network.h"
 #include "pod/pod.h"
 
 static const char *const condition_names[] = {
@@ -128,6 +129,15 @@ static void update_conditions(struct pod *pod)
 	initialized = pod->conditions[CONDITION_INITIALIZED].is_true || init_done(pod);
 	set_condition(pod, CONDITION_SCHEDULED, true, NULL);
 	set_condition(pod, CONDITION_SANDBOX, sandbox_ready(pod), NULL);
+	if (pod->net.plan) {
+		bool network = network_up(pod) && !pod->net.wrong;
+
+		set_condition(pod, CONDITION_NETWORK, network,
+			      network                 ? NULL :
+			      pod->net.wrong          ? pod->net.wrong :
+			      pod->state == POD_ENDED ? "NetworkRemoved" :
+							"NetworkNotMade");
+	}
 	set_condition(pod, CONDITION_INITIALIZED, initialized,
 		      !initialized         ? "ContainersNotInitialized" :
 		      pod->phase[0] == 'S' ? "PodCompleted" :

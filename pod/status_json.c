@@ -13,6 +13,7 @@
 
 #include "pod/launch.h"
 #include "pod/member_log.h"
+#include "pod/network.h"
 #include "pod/pod.h"
 
 typedef struct json_object json;
@@ -180,8 +181,11 @@ static json *conditions_json(const struct pod *pod)
 
 	for (size_t i = 0; i < CONDITION_MAX; i++) {
 		const struct condition *c = &pod->conditions[i];
-		json *o = json_object_new_object();
+		json *o;
 
+		if (i == CONDITION_NETWORK && !pod->net.plan)
+			continue; /* it has none of its own */
+		o = json_object_new_object();
 		put_string(o, "type", pod_condition_name(i));
 		put_string(o, "status", c->is_true ? "True" : "False");
 		put_time(o, "lastTransitionTime", c->since_wall_ns);
@@ -189,6 +193,8 @@ static json *conditions_json(const struct pod *pod)
 		if (c->reason && (!strcmp(c->reason, "ContainersNotReady") ||
 				  !strcmp(c->reason, "ContainersNotInitialized")))
 			put_names(o, pod, i);
+		if (i == CONDITION_NETWORK && pod->net.wrong)
+			put_string(o, "message", pod->net.wrong_text);
 		(void)json_object_array_add(list, o);
 	}
 	return list;
@@ -203,6 +209,42 @@ static json *members_json(const struct pod *pod, size_t from, size_t to)
 	return list;
 }
 
+static json *ip_json(const struct inet *ip)
+{
+	char text[INET_TEXT_BYTES];
+	json *o = json_object_new_object();
+
+	put_string(o, "ip", inet_format(ip, text));
+	return o;
+}
+
+/* podIP and hostIP are the first of the lists (core/v1 PodStatus). */
+static void put_ips(json *o, const struct inet *ips, size_t n, const char *one,
+		    const char *all)
+{
+	char text[INET_TEXT_BYTES];
+	json *list;
+
+	if (n == 0)
+		return;
+	put_string(o, one, inet_format(&ips[0], text));
+	list = json_object_new_array();
+	for (size_t i = 0; i < n; i++)
+		(void)json_object_array_add(list, ip_json(&ips[i]));
+	put(o, all, list);
+}
+
+static void put_addresses(json *o, const struct pod *pod)
+{
+	struct inet ips[UPLINK_ADDRS_MAX];
+
+	put_ips(o, ips, network_host_ips(pod->pods, ips, ARRAY_SIZE(ips)), "hostIP",
+		"hostIPs");
+	if (pod->sandbox.ipc_fd >= 0 || pod->state > POD_CREATED)
+		put_ips(o, ips, network_ips(pod, ips, ARRAY_SIZE(ips)), "podIP",
+			"podIPs");
+}
+
 static json *status_json(const struct pod *pod)
 {
 	json *o = json_object_new_object();
@@ -214,6 +256,7 @@ static json *status_json(const struct pod *pod)
 	put_time(o, "startTime", pod->created_wall_ns);
 	if (!pod->spec)
 		return o;
+	put_addresses(o, pod);
 	put_string(o, "qosClass", "BestEffort"); /* resources are refused by the parser */
 	put(o, "conditions", conditions_json(pod));
 	if (pod->spec->n_init)

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * network_ports.c - the queue to podinit-nft: host ports and filters of pods.
+ *
+ * Owns: struct network_rules. One helper runs at a time; everything that waits meanwhile
+ * goes out with the next one, in one transaction. When a helper failed or was killed it
+ * is not known what the kernel has, so the next request makes the whole table anew from
+ * what the pods want.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "config/machine.h"
+#include "netlink/nft.h"
+#include "pod/host_ports.h"
+#include "pod/network_private.h"
+#include "pod/pod.h"
+
+#define NFT_PROGRAM    "/sbin/podinit-nft"
+#define NFT_TIMEOUT_NS (10 * NSEC_PER_SEC)
+
+static void rules_run(struct network *net);
+
+void network_rules_init(struct network *net)
+{
+	child_init(&net->rules.child);
+	net->rules.reset = true; /* an earlier life may have left a table */
+}
+
+/* ---- requests ---- */
+
+static int ask_add(void *arg, const char *member, const struct nft_port *port)
+{
+	(void)member;
+	return nft_ask_add(arg, port);
+}
+
+static int ask_remove(void *arg, const char *member, const struct nft_port *port)
+{
+	(void)member;
+	return nft_ask_remove(arg, port);
+}
+
+static int ask_base(const struct network *net, struct buf *b)
+{
+	const struct machine_network *m = &net->pods->machine->network;
+	struct nft_base base = { .range4 = m->pod_range4, .range6 = m->pod_range6 };
+
+	(void)snprintf(base.bridge, sizeof(base.bridge), "%s", net->machine.bridge);
+	return nft_ask_reset(b, &base);
+}
+
+/* First what goes out: a port can be given up by one pod and asked for by another. */
+static int ask_removals(struct network *net, struct buf *b)
+{
+	int r = 0;
+
+	list_for_each(node, &net->pods->list) {
+		struct pod *pod = list_entry(node, struct pod, node);
+
+		if (pod->net.rules != RULES_UNWANTED)
+			continue;
+		if (!net->rules.reset)
+			r = host_ports_each(pod, ask_remove, b);
+		if (r < 0)
+			return r;
+		pod->net.rules = RULES_REMOVING;
+	}
+	return 0;
+}
+
+static int ask_additions(struct network *net, struct buf *b)
+{
+	list_for_each(node, &net->pods->list) {
+		struct pod *pod = list_entry(node, struct pod, node);
+		bool again = net->rules.reset && pod->net.rules == RULES_IN;
+		int r;
+
+		if (pod->net.rules != RULES_WANTED && !again)
+			continue;
+		r = host_ports_each(pod, ask_add, b);
+		if (r < 0)
+			return r;
+		if (!again)
+			pod->net.rules = RULES_ADDING;
+	}
+	return 0;
+}
+
+static int ask_filter(const struct pod *pod, struct buf *b)
+{
+	const struct spec_net_policy *policy = &pod->spec->net_policy;
+	struct nft_filter f = { .n_internal = policy->n_internal,
+				.n_external = policy->n_external,
+				.internal = policy->internal,
+				.external = policy->external };
+	struct nft_port *ports;
+	size_t n = 0;
+	int r;
+
+	for (size_t i = 0; i < pod->spec->n_members; i++)
+		n += pod->spec->members[i].n_ports;
+	ports = calloc(n + 1, sizeof(*ports));
+	if (!ports)
+		return -ENOMEM;
+	for (size_t i = 0; i < pod->spec->n_members; i++)
+		for (size_t p = 0; p < pod->spec->members[i].n_ports; p++) {
+			const struct spec_port *from = &pod->spec->members[i].ports[p];
+
+			ports[f.n_ports++] = (struct nft_port){
+				.protocol = (enum nft_protocol)from->protocol,
+				.pod_port = from->container_port,
+			};
+		}
+	f.ports = ports;
+	r = nft_ask_filter(b, &f);
+	free(ports);
+	return r;
+}
+
+/* The request as a file that the helper reads from its start. -errno. */
+static int request_file(const struct buf *b)
+{
+	_cleanup_close_ int fd = memfd_create("nft-request", MFD_CLOEXEC);
+	size_t done = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (done < b->len) {
+		ssize_t n = write(fd, buf_head(b) + done, b->len - done);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return fd_steal(&fd);
+}
+
+/* ---- the end of a run ---- */
+
+/* What the states become; nobody is told yet. */
+static void settle_pod(struct pod_net *n, bool ok)
+{
+	n->rules_settled = n->rules == RULES_ADDING || n->rules == RULES_REMOVING;
+	if (n->rules == RULES_ADDING)
+		n->rules = ok ? RULES_IN : RULES_WANTED;
+	else if (n->rules == RULES_REMOVING)
+		n->rules = ok ? RULES_NONE : RULES_UNWANTED;
+	/* Stopped while they were on their way in; after a failure they may be. */
+	if (!n->made && (n->rules == RULES_IN || n->rules == RULES_WANTED))
+		n->rules = RULES_UNWANTED;
+}
+
+/* All states first: a pod that goes on may ask for the next run. */
+static void settle(struct network *net, bool ok)
+{
+	net->rules.reset = !ok;
+	if (ok)
+		net->rules.base_wanted = false;
+	list_for_each(node, &net->pods->list)
+		settle_pod(&list_entry(node, struct pod, node)->net, ok);
+	list_for_each_safe(node, &net->pods->list) {
+		struct pod *pod = list_entry(node, struct pod, node);
+
+		if (pod->net.rules_settled && ok)
+			pod_advance(pod);
+	}
+}
+
+static void retry_due(struct loop_timer *timer)
+{
+	struct network_rules *rules = container_of(timer, struct network_rules, retry);
+
+	rules_run(container_of(rules, struct network, rules));
+}
+
+static void tell_pods(struct network *net)
+{
+	list_for_each(node, &net->pods->list) {
+		struct pod *pod = list_entry(node, struct pod, node);
+
+		if (pod->state != POD_CREATED || !pod->net.made || network_up(pod))
+			continue;
+		pod->reason = "FailedCreatePodSandBox";
+		free(pod->message);
+		pod->message = strdup(net->rules.trouble);
+		pod_update_status(pod);
+	}
+}
+
+static void rules_failed(struct network *net, const char *why)
+{
+	struct network_rules *rules = &net->rules;
+	int64_t delay = backoff_next(&rules->backoff, &net->pods->backoff, 0);
+	bool known = rules->trouble[0];
+
+	rules->filter = NULL;
+	settle(net, false);
+	(void)snprintf(rules->trouble, sizeof(rules->trouble), "%s: %.160s", NFT_PROGRAM,
+		       why);
+	tell_pods(net);
+	/* Once is enough for a machine without nftables. */
+	log_at(known ? LOG_DEBUG : LOG_ERROR, "%s; next try in %lld ms", rules->trouble,
+	       (long long)(delay / NSEC_PER_MSEC));
+	if (net->pods->stopping)
+		return;
+	rules->retry.fn = retry_due;
+	(void)loop_timer_set(net->pods->loop, &rules->retry,
+			     time_add(loop_now(net->pods->loop), delay));
+}
+
+static void rules_done(struct child *child)
+{
+	struct network_rules *rules = container_of(child, struct network_rules, child);
+	struct network *net = container_of(rules, struct network, rules);
+	struct pod *pod = rules->filter;
+	char *newline = strchr(child->output, '\n');
+
+	if (newline)
+		*newline = '\0';
+	if (!child_ok(child)) {
+		rules_failed(net, child->timed_out      ? "timed out" :
+				  child->exit.by_signal ? "killed" :
+							  child->output);
+		return;
+	}
+	if (rules->trouble[0])
+		log_info("%s works again", NFT_PROGRAM);
+	rules->trouble[0] = '\0';
+	rules->backoff = (struct backoff){ 0 };
+	rules->filter = NULL;
+	if (pod) {
+		pod->net.filter_wanted = false;
+		pod_advance(pod);
+	} else {
+		settle(net, true);
+	}
+	rules_run(net);
+}
+
+/* ---- the start of a run ---- */
+
+static void rules_start(struct network *net, int request)
+{
+	static char program[] = NFT_PROGRAM, option[] = "--netns";
+	static char *plain[] = { program, NULL }, *inside[4];
+	struct network_rules *rules = &net->rules;
+	int r;
+
+	inside[0] = program;
+	inside[1] = option;
+	inside[2] = rules->netns;
+	inside[3] = NULL;
+	rules->child.name = "podinit-nft";
+	rules->child.argv = rules->filter ? inside : plain;
+	rules->child.timeout_ns = NFT_TIMEOUT_NS;
+	rules->child.keep_fd = request;
+	rules->child.done = rules_done;
+	r = child_start(net->pods->loop, &rules->child);
+	if (r < 0)
+		rules_failed(net, strerror(-r));
+}
+
+static struct pod *next_filter(const struct network *net)
+{
+	list_for_each(node, &net->pods->list) {
+		struct pod *pod = list_entry(node, struct pod, node);
+
+		if (pod->net.filter_wanted && pod->net.made)
+			return pod;
+	}
+	return NULL;
+}
+
+static bool ports_wait(const struct network *net)
+{
+	if (net->rules.base_wanted)
+		return true;
+	list_for_each(node, &net->pods->list) {
+		const struct pod *pod = list_entry(node, struct pod, node);
+
+		if (pod->net.rules == RULES_WANTED || pod->net.rules == RULES_UNWANTED)
+			return true;
+	}
+	return false;
+}
+
+static void rules_run(struct network *net)
+{
+	struct network_rules *rules = &net->rules;
+	_cleanup_close_ int request = -1;
+	struct buf b;
+	int r = 0;
+
+	if (child_running(&rules->child) || rules->retry.loop)
+		return;
+	rules->filter = next_filter(net);
+	if (!rules->filter && !ports_wait(net))
+		return;
+	buf_init(&b, NFT_REQUEST_BYTES);
+	if (rules->filter) {
+		(void)snprintf(rules->netns, sizeof(rules->netns), "/proc/%d/fd/%d",
+			       getpid(), rules->filter->sandbox.net_fd);
+		r = ask_filter(rules->filter, &b);
+	} else {
+		if (rules->reset)
+			r = ask_base(net, &b);
+		if (r == 0)
+			r = ask_removals(net, &b);
+		if (r == 0)
+			r = ask_additions(net, &b);
+	}
+	request = r < 0 ? r : request_file(&b);
+	buf_free(&b);
+	if (request < 0)
+		rules_failed(net, strerror(-request));
+	else
+		rules_start(net, request);
+}
+
+void network_rules_base(struct network *net)
+{
+	net->rules.base_wanted = net->rules.reset;
+	rules_run(net);
+}
+
+void network_rules_add(struct pod *pod)
+{
+	if (host_ports_any(pod))
+		pod->net.rules = RULES_WANTED;
+	rules_run(pod->pods->network);
+}
+
+void network_rules_remove(struct pod *pod)
+{
+	struct pod_net *n = &pod->net;
+	struct network *net = pod->pods->network;
+
+	n->filter_wanted = false;
+	if (net->rules.filter == pod)
+		child_cancel(&net->rules.child);
+	if (n->rules == RULES_WANTED && !net->rules.reset)
+		n->rules = RULES_NONE; /* they never were on their way */
+	else if (n->rules == RULES_IN || n->rules == RULES_WANTED)
+		n->rules = RULES_UNWANTED;
+	rules_run(net);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * network_private.h - struct network, for network*.c only.
+ */
+#ifndef POD_NETWORK_PRIVATE_H
+#define POD_NETWORK_PRIVATE_H
+
+#include "base/child.h"
+#include "netlink/plan.h"
+#include "pod/backoff.h"
+#include "pod/network.h"
+#include "pod/number_pool.h"
+
+enum network_state {
+	NETWORK_UNUSED, /* no pod has asked for it */
+	NETWORK_MAKING, /* the set-up child runs */
+	NETWORK_READY,
+	NETWORK_FAILED, /* the next try is a matter of time */
+};
+
+/* The queue to podinit-nft: one helper at a time. */
+struct network_rules {
+	struct child child;
+	struct loop_timer retry;
+	struct backoff backoff;
+	bool reset;         /* what is in the kernel is not known: all of it anew */
+	bool base_wanted;   /* the table itself, for the masquerade */
+	struct pod *filter; /* whose filter the running helper makes; NULL = ports */
+	char netns[48];     /* its argument */
+	char trouble[200];  /* why it failed last, "" = it did not */
+};
+
+struct network {
+	struct pods *pods;
+	struct net_machine machine;
+	enum network_state state;
+	struct child setup;
+	struct loop_timer retry;
+	struct backoff backoff;
+	char trouble[200]; /* of the machine's side, "" = none */
+	struct number_pool slots, hosts4, hosts6;
+	struct network_rules rules;
+	struct network_watch *watch;
+};
+
+/* network_ports.c */
+void network_rules_init(struct network *net);
+/* The machine's side stands: the table is made. */
+void network_rules_base(struct network *net);
+/* Asks for what a pod needs. */
+void network_rules_add(struct pod *pod);
+void network_rules_remove(struct pod *pod);
+
+/* network_plan.c: -errno as network_assign(). */
+int network_plan_new(struct network *net, struct pod *pod, struct err *e);
+void network_plan_free(struct network *net, struct pod *pod);
+
+#endif

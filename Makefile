@@ -145,6 +145,7 @@ SRC_pod := \
 	pod/hosts_file.c \
 	pod/launch.c \
 	pod/launch_child.c \
+	pod/launch_env.c \
 	pod/lifecycle.c \
 	pod/log_file.c \
 	pod/log_ring.c \
@@ -275,6 +276,8 @@ UNIT_TESTS := \
 	tests/unit/netlink_link.c \
 	tests/unit/netlink_nl.c \
 	tests/unit/netlink_plan.c \
+	tests/unit/netlink_plan_bridge.c \
+	tests/unit/netlink_plan_nic.c \
 	tests/unit/pod_backoff.c \
 	tests/unit/pod_caps.c \
 	tests/unit/pod_cgroup.c \

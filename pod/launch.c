@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,169 +17,17 @@
 #include "config/expand.h"
 #include "config/machine.h"
 #include "pod/caps.h"
+#include "pod/launch_parts.h"
 #include "pod/names.h"
-#include "pod/network.h"
 #include "pod/pod.h"
 #include "rootfs/early.h"
 #include "rootfs/image.h"
 
 /* execve(2) takes 2 MiB with the default stack limit; a plan holds it about twice. */
-#define PLAN_BYTES     (4u << 20)
+#define PLAN_BYTES  (4u << 20)
 /* Of all members together: an expanded command lives as long as its pod, and a small
  * manifest can ask for a large expansion. */
-#define PLANS_BYTES    (64u << 20)
-
-#define HOSTNAME_BYTES 65 /* __NEW_UTS_LEN and NUL */
-
-#define DEFAULT_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-static size_t strv_len(const char *const *v)
-{
-	size_t n = 0;
-
-	while (v && v[n])
-		n++;
-	return n;
-}
-
-static const char *env_find(const char *const *envp, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; *envp; envp++)
-		if (!strncmp(*envp, name, len) && (*envp)[len] == '=')
-			return *envp + len + 1;
-	return NULL;
-}
-
-struct env_build {
-	struct arena *arena;
-	const char **entries;
-	size_t n;
-	bool failed;
-};
-
-/* entry is "NAME=value"; a later one of the same name replaces the earlier. */
-static void env_put(struct env_build *b, const char *entry)
-{
-	const char *equals = entry ? strchr(entry, '=') : NULL;
-	size_t len;
-
-	if (!equals) {
-		b->failed = b->failed || !entry;
-		return; /* an image's "NAME" without a value sets nothing, as in runc */
-	}
-	len = (size_t)(equals - entry) + 1;
-	for (size_t i = 0; i < b->n; i++)
-		if (!strncmp(b->entries[i], entry, len)) {
-			b->entries[i] = entry;
-			return;
-		}
-	b->entries[b->n++] = entry;
-}
-
-static void env_put_missing(struct env_build *b, const char *name, const char *value)
-{
-	b->entries[b->n] = NULL;
-	if (!env_find(b->entries, name))
-		env_put(b, arena_printf(b->arena, "%s=%s", name, value));
-}
-
-/* ---- fieldRef ---- */
-
-static const char *pair_find(const struct spec_pair *pairs, size_t n, const char *key)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(pairs[i].key, key))
-			return pairs[i].value;
-	return ""; /* an absent label is an empty string, as in the kubelet */
-}
-
-static const char *ips_text(struct arena *a, const struct inet *ips, size_t n)
-{
-	char text[INET_TEXT_BYTES];
-	const char *all = "";
-
-	for (size_t i = 0; all && i < n; i++)
-		all = arena_printf(a, "%s%s%s", all, i ? "," : "",
-				   inet_format(&ips[i], text));
-	return all;
-}
-
-struct env_sources {
-	struct arena *arena;
-	const struct pod *pod;
-};
-
-/* expand_source_fn. What a member sees is what holds when it is started the first time;
- * its own addresses stay the pod's for its whole life. */
-static const char *env_source(void *arg, const struct spec_env *env)
-{
-	const struct env_sources *s = arg;
-	const struct pod_spec *spec = s->pod->spec;
-	bool host = env->source == ENV_HOST_IP || env->source == ENV_HOST_IPS;
-	bool one = env->source == ENV_HOST_IP || env->source == ENV_POD_IP;
-	struct inet ips[UPLINK_ADDRS_MAX];
-
-	switch (env->source) {
-	case ENV_POD_NAME:
-		return s->pod->name;
-	case ENV_POD_NAMESPACE:
-		return s->pod->namespace;
-	case ENV_POD_UID:
-		return s->pod->uid;
-	case ENV_POD_LABEL:
-		return pair_find(spec->labels, spec->n_labels, env->value);
-	case ENV_POD_ANNOTATION:
-		return pair_find(spec->annotations, spec->n_annotations, env->value);
-	case ENV_NODE_NAME:
-		return s->pod->pods->machine->hostname;
-	case ENV_SERVICE_ACCOUNT:
-		return spec->service_account ? spec->service_account : "default";
-	case ENV_HOST_IP:
-	case ENV_HOST_IPS:
-	case ENV_POD_IP:
-	case ENV_POD_IPS:
-		return ips_text(
-			s->arena, ips,
-			host ? network_host_ips(s->pod->pods, ips,
-						one ? 1 : ARRAY_SIZE(ips)) :
-			       network_ips(s->pod, ips, one ? 1 : ARRAY_SIZE(ips)));
-	case ENV_VALUE:
-	case ENV_SOURCE_MAX:
-		break;
-	}
-	return "";
-}
-
-/* ---- environment ---- */
-
-/* Image below, then the spec's; HOSTNAME, PATH, HOME and TERM where nobody set them
- * (containerd and runc do the same). */
-static int build_env(struct launch_plan *p, const struct member *m,
-		     const struct image *image, const struct expand_var *vars,
-		     size_t n_vars)
-{
-	const char *home = p->user.home[0] ? p->user.home : "/";
-	size_t max = strv_len(image->config.env) + n_vars + 5;
-	struct env_build b = { .arena = &p->arena };
-
-	b.entries = arena_array(&p->arena, max, sizeof(*b.entries));
-	if (!b.entries)
-		return -ENOMEM;
-	for (const char *const *e = (const char *const *)image->config.env; e && *e; e++)
-		env_put(&b, arena_strdup(&p->arena, *e));
-	for (size_t i = 0; i < n_vars; i++)
-		env_put(&b,
-			arena_printf(&p->arena, "%s=%s", vars[i].name, vars[i].value));
-	env_put_missing(&b, "PATH", DEFAULT_PATH);
-	env_put_missing(&b, "HOSTNAME", p->root.hostname);
-	env_put_missing(&b, "HOME", home);
-	if (m->spec->tty)
-		env_put_missing(&b, "TERM", "xterm");
-	p->envp = b.entries;
-	return b.failed ? -ENOMEM : 0;
-}
+#define PLANS_BYTES (64u << 20)
 
 /* command replaces Entrypoint and drops Cmd; args replaces Cmd; what the manifest says is
  * expanded, what the image says is not. */
@@ -192,11 +41,11 @@ static int build_argv(struct launch_plan *p, const struct member *m,
 					  (const char *const *)image->config.entrypoint;
 	const char *const *tail = (const char *const *)spec->args;
 	const char **argv;
-	size_t n_head = strv_len(head), n_tail, n = 0;
+	size_t n_head = launch_strv_len(head), n_tail, n = 0;
 
 	if (!tail && !spec->command)
 		tail = (const char *const *)image->config.cmd;
-	n_tail = strv_len(tail);
+	n_tail = launch_strv_len(tail);
 	if (n_head + n_tail == 0)
 		return err_setx(
 			e, STAGE_IMAGE, EINVAL,
@@ -220,7 +69,7 @@ static int build_argv(struct launch_plan *p, const struct member *m,
  */
 static int build_paths(struct launch_plan *p)
 {
-	const char *file = p->argv[0], *path = env_find(p->envp, "PATH");
+	const char *file = p->argv[0], *path = launch_env_find(p->envp, "PATH");
 	const char **paths;
 	size_t n = 1, at = 0;
 
@@ -281,7 +130,11 @@ static int build_root(struct launch_plan *p, const struct member *m,
 		      const struct image *image)
 {
 	const char *dir = m->spec->working_dir;
+	char hostname[HOST_NAME_MAX + 1];
+	int r = names_hostname(m->pod, hostname, sizeof(hostname));
 
+	if (r < 0)
+		return r;
 	if (!dir || !dir[0])
 		dir = image->config.working_dir;
 	p->image_id = arena_strdup(&p->arena, image->id);
@@ -292,30 +145,17 @@ static int build_root(struct launch_plan *p, const struct member *m,
 	p->root.user_ns = m->pod->pods->user_ns;
 	p->root.own_net = !m->pod->spec->host_network;
 	p->root.tty_fd = -1;
+	p->root.hostname = arena_strdup(&p->arena, hostname);
 	p->root.names_dir = arena_printf(&p->arena, "%s/etc", m->pod->run_dir);
-	return p->image_id && p->working_dir && p->root.lower && p->root.names_dir ?
-		       build_mounts(p, m) :
-		       -ENOMEM;
-}
-
-/* With hostNetwork the uts namespace is the machine's, and so is the name. */
-static int build_hostname(struct launch_plan *p, const struct member *m)
-{
-	char name[HOSTNAME_BYTES];
-
-	if (m->pod->spec->host_network)
-		p->root.hostname = m->pod->pods->machine->hostname;
-	else if (names_hostname(m->pod, name, sizeof(name)) < 0)
-		return -ENAMETOOLONG; /* its sandbox does not stand: never here */
-	else
-		p->root.hostname = arena_strdup(&p->arena, name);
-	return p->root.hostname ? 0 : -ENOMEM;
+	if (!p->image_id || !p->working_dir || !p->root.lower || !p->root.hostname ||
+	    !p->root.names_dir)
+		return -ENOMEM;
+	return build_mounts(p, m);
 }
 
 static int plan_fill(struct launch_plan *p, const struct member *m,
 		     const struct image *image, struct err *e)
 {
-	struct env_sources sources = { &p->arena, m->pod };
 	struct expand_var *vars = NULL;
 	size_t n_vars = 0;
 	int r;
@@ -328,13 +168,11 @@ static int plan_fill(struct launch_plan *p, const struct member *m,
 			 image->passwd, image->group, &p->user, e);
 	if (r < 0)
 		return r;
-	r = build_hostname(p, m);
+	r = build_root(p, m, image);
 	if (r == 0)
-		r = expand_env(&p->arena, m->spec, env_source, &sources, &vars, &n_vars);
+		r = launch_env_expand(p, m, &vars, &n_vars);
 	if (r == 0)
-		r = build_env(p, m, image, vars, n_vars);
-	if (r == 0)
-		r = build_root(p, m, image);
+		r = launch_env_build(p, m, image, vars, n_vars);
 	if (r < 0)
 		return err_set(e, STAGE_IMAGE, -r, "environment and mounts");
 	r = build_argv(p, m, image, vars, n_vars, e);

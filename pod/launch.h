@@ -11,12 +11,15 @@
 #define POD_LAUNCH_H
 
 #include "base/arena.h"
+#include "base/inet.h"
 #include "base/step.h"
 #include "config/user_db.h"
 #include "pod/member_log.h"
 #include "rootfs/member_root.h"
 
 struct member;
+
+#define LAUNCH_IPS 2 /* one a family, IPv4 first */
 
 struct launch_plan {
 	struct arena arena;
@@ -31,7 +34,9 @@ struct launch_plan {
 	bool tty;
 	struct member_root root;
 	int stop_signal;
-	const char *image_id; /* "NAME:TAG" */
+	const char *image_id;             /* "NAME:TAG" */
+	bool uses_host_ips;               /* the environment holds status.hostIP(s) */
+	struct inet host_ips[LAUNCH_IPS]; /* as they were then */
 };
 
 /* 0 or -errno with e, and *ret_reason (static) as Kubernetes names it in state.waiting:
@@ -40,6 +45,11 @@ struct launch_plan {
 int launch_plan_new(struct member *m, struct launch_plan **ret, const char **ret_reason,
 		    struct err *e);
 void launch_plan_free(struct launch_plan *plan);
+
+/* The machine's addresses have changed and the environment holds the old ones: the plan
+ * is to be made anew. As with the kubelet a process keeps what it was started with, its
+ * restart sees what is. The pod's own addresses never change. */
+bool launch_plan_stale(const struct member *m);
 
 /* Clones the member into its group. On success the member has pidfd, start_fd, stdin_fd
  * and pid; on failure nothing is left. 0 or -errno with e. */

@@ -126,6 +126,10 @@ static int launch(struct member *m, const char **reason, struct err *e)
 	struct log_ends ends = { -1, -1, -1 };
 	int r = 0;
 
+	if (m->plan && launch_plan_stale(m)) {
+		launch_plan_free(m->plan);
+		m->plan = NULL;
+	}
 	if (!m->plan) {
 		r = launch_plan_new(m, &m->plan, reason, e);
 		if (r < 0)

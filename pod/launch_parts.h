@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * launch_parts.h - what launch.c and launch_env.c share, for these two alone.
+ */
+#ifndef POD_LAUNCH_PARTS_H
+#define POD_LAUNCH_PARTS_H
+
+#include "pod/launch.h"
+
+struct expand_var;
+struct image;
+
+/* The manifest's variables, expanded, with fieldRef looked up. 0 or -ENOMEM. */
+int launch_env_expand(struct launch_plan *p, const struct member *m,
+		      struct expand_var **ret, size_t *ret_n);
+/* p->envp; after p->root.hostname and p->user. 0 or -ENOMEM. */
+int launch_env_build(struct launch_plan *p, const struct member *m,
+		     const struct image *image, const struct expand_var *vars,
+		     size_t n_vars);
+
+size_t launch_strv_len(const char *const *v); /* v may be NULL */
+/* The value of NAME in a list of "NAME=value", NULL without. */
+const char *launch_env_find(const char *const *envp, const char *name);
+
+#endif

@@ -66,7 +66,7 @@ class Phases(NSCase):
         status = guest.status("p")
         self.assertEqual({c["type"]: c["status"] for c in status["conditions"]},
                          dict.fromkeys(["PodScheduled", "PodReadyToStartContainers",
-                                        "Initialized", "ContainersReady", "Ready"], "True"))
+                                        "NetworkReady", "Initialized", "ContainersReady", "Ready"], "True"))
         main = status["containerStatuses"][0]
         self.assertTrue(main["ready"] and main["started"])
         self.assertTrue(main["containerID"].startswith("podinit://"))

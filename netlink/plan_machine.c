@@ -207,6 +207,25 @@ static int switch_on(const char *path, struct err *e)
 	return r < 0 ? err_set(e, STAGE_SANDBOX, -r, "write 1 to %s", path) : 0;
 }
 
+/* With br_netfilter bridged packets pass the IP hooks as if they were routed: what is
+ * translated to the pod it came from then never leaves its port (no hairpin), and pod to
+ * pod costs a walk through all rules. Without that module there are no such files. */
+static int bridge_is_a_bridge(struct err *e)
+{
+	static const char *const paths[] = {
+		"/proc/sys/net/bridge/bridge-nf-call-iptables",
+		"/proc/sys/net/bridge/bridge-nf-call-ip6tables"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		int r = fd_write_file_at(AT_FDCWD, paths[i], "0");
+
+		if (r < 0 && r != -ENOENT)
+			return err_set(e, STAGE_SANDBOX, -r, "write 0 to %s", paths[i]);
+	}
+	return 0;
+}
+
 /* Documentation/networking/ip-sysctl.rst. route_localnet: a hostPort asked for at
  * 127.0.0.1 is translated to a pod, and the answer comes in by the bridge. rp_filter
  * stays as it is: pods are on the bridge's own subnet, which the strict check allows,
@@ -226,6 +245,8 @@ static int switches(const struct net_machine *m, struct err *e)
 	}
 	if (r == 0 && m->gateway6.family && !plan_skips(&m->gateway6))
 		r = switch_on("/proc/sys/net/ipv6/conf/all/forwarding", e);
+	if (r == 0)
+		r = bridge_is_a_bridge(e);
 	return r;
 }
 

@@ -146,31 +146,32 @@ static int request_file(const struct buf *b)
 
 /* ---- the end of a run ---- */
 
-/* What the states become; nobody is told yet. */
+/* What the states become; nobody is told yet. After a failure the reset that follows
+ * takes out what nobody wants: a pod that ends does not wait for it. */
 static void settle_pod(struct pod_net *n, bool ok)
 {
 	n->rules_settled = n->rules == RULES_ADDING || n->rules == RULES_REMOVING;
 	if (n->rules == RULES_ADDING)
 		n->rules = ok ? RULES_IN : RULES_WANTED;
 	else if (n->rules == RULES_REMOVING)
-		n->rules = ok ? RULES_NONE : RULES_UNWANTED;
-	/* Stopped while they were on their way in; after a failure they may be. */
-	if (!n->made && (n->rules == RULES_IN || n->rules == RULES_WANTED))
+		n->rules = RULES_NONE;
+	/* Stopped while they were on their way in. */
+	if (!n->made && n->rules == RULES_IN)
 		n->rules = RULES_UNWANTED;
+	if (!n->made && n->rules == RULES_WANTED)
+		n->rules = RULES_NONE;
 }
 
 /* All states first: a pod that goes on may ask for the next run. */
 static void settle(struct network *net, bool ok)
 {
-	net->rules.reset = !ok;
-	if (ok)
-		net->rules.base_wanted = false;
+	net->rules.reset = net->rules.base_wanted = !ok;
 	list_for_each(node, &net->pods->list)
 		settle_pod(&list_entry(node, struct pod, node)->net, ok);
 	list_for_each_safe(node, &net->pods->list) {
 		struct pod *pod = list_entry(node, struct pod, node);
 
-		if (pod->net.rules_settled && ok)
+		if (pod->net.rules_settled && (ok || pod_ended(pod)))
 			pod_advance(pod);
 	}
 }
@@ -347,9 +348,11 @@ void network_rules_remove(struct pod *pod)
 	n->filter_wanted = false;
 	if (net->rules.filter == pod)
 		child_cancel(&net->rules.child);
-	if (n->rules == RULES_WANTED && !net->rules.reset)
-		n->rules = RULES_NONE; /* they never were on their way */
-	else if (n->rules == RULES_IN || n->rules == RULES_WANTED)
-		n->rules = RULES_UNWANTED;
+	if (n->rules == RULES_WANTED)
+		n->rules = RULES_NONE; /* they never were on their way, or a reset is */
+	else if (n->rules == RULES_IN)
+		n->rules = net->rules.reset && !child_running(&net->rules.child) ?
+				   RULES_NONE :
+				   RULES_UNWANTED;
 	rules_run(net);
 }

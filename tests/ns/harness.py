@@ -145,11 +145,13 @@ class _Master:
 
 class NS(Guest):
     """manifests: objects, or (file name, bytes) for broken ones; machine: machine.json;
-    binds: [(host path, path in the guest)]; init: the program to run as PID 1."""
+    binds: [(host path, path in the guest)]; init: the program to run as PID 1; nft:
+    with podinit-nft, when it was built."""
 
     _count = 0
 
-    def __init__(self, manifests=(), machine=None, images=None, binds=(), init=None):
+    def __init__(self, manifests=(), machine=None, images=None, binds=(), init=None,
+                 nft=True):
         super().__init__()
         NS._count += 1
         self._tree = None
@@ -157,6 +159,7 @@ class NS(Guest):
         self.pid = self.pidfd = None
         self.exit_status = None
         self._init = init or BUILD / "podinit"
+        self._nft = nft
         self._images = {"busybox/latest": BUSYBOX} if images is None else images
         self._binds = list(binds)
         self._manifests = [
@@ -248,7 +251,7 @@ class NS(Guest):
             os.makedirs(f"{tree}/{name}")
             os.chmod(f"{tree}/{name}", mode)
         _bind(self._init, f"{tree}/sbin/podinit")
-        if NFT.exists():
+        if self._nft and NFT.exists():
             for path in (NFT, *paths.shared_objects(NFT)):
                 target = "/sbin/podinit-nft" if path == NFT else path
                 _bind(os.path.realpath(path), f"{tree}{target}")

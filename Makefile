@@ -103,6 +103,7 @@ SRC_netlink := \
 	netlink/address.c \
 	netlink/link.c \
 	netlink/link_read.c \
+	netlink/monitor.c \
 	netlink/nft_request.c \
 	netlink/nl.c \
 	netlink/nl_batch.c \
@@ -113,6 +114,13 @@ SRC_netlink := \
 	netlink/plan_remove.c \
 	netlink/qdisc.c \
 	netlink/route.c \
+	netlink/uplink.c \
+	netlink/uplink_client.c \
+	netlink/uplink_ip.c \
+	netlink/uplink_job.c \
+	netlink/uplink_json.c \
+	netlink/uplink_lease.c \
+	netlink/uplink_match.c \
 	#
 
 SRC_bpf := \
@@ -195,6 +203,7 @@ SRC_init := \
 	init/helpers.c \
 	init/machine_file.c \
 	init/manifests.c \
+	init/network.c \
 	init/outcome.c \
 	init/panic.c \
 	init/power.c \

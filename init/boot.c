@@ -213,6 +213,8 @@ static int request_end(struct boot *b, enum machine_end how, int64_t grace_ms,
 
 	if (r == 0)
 		manifests_stop(&b->manifests);
+	if (r == 0)
+		network_up_stop(&b->network);
 	return r;
 }
 
@@ -297,13 +299,13 @@ static void on_manifests_done(void *arg)
 	pods_maybe_done(b);
 }
 
-static void on_named_modules(void *arg)
+/* Pods need the named modules (overlay), and a way out. */
+static void maybe_start_pods(struct boot *b)
 {
-	struct boot *b = arg;
 	int r;
 
-	timeline_stamp(&b->timeline, "modules");
-	if (b->machine_refused || b->pods.stopping)
+	if (!b->modules_in || !b->network.settled || b->machine_refused ||
+	    b->pods.stopping)
 		return;
 	r = manifests_start(&b->manifests, b->loop, &b->pods, b->machine.manifest_dir,
 			    on_manifests_done, b);
@@ -311,6 +313,23 @@ static void on_named_modules(void *arg)
 		log_error("manifests in %s: %s", b->machine.manifest_dir, strerror(-r));
 		on_manifests_done(b);
 	}
+}
+
+static void on_named_modules(void *arg)
+{
+	struct boot *b = arg;
+
+	timeline_stamp(&b->timeline, "modules");
+	b->modules_in = true;
+	maybe_start_pods(b);
+}
+
+static void on_network(void *arg)
+{
+	struct boot *b = arg;
+
+	timeline_stamp(&b->timeline, "uplink");
+	maybe_start_pods(b);
 }
 
 static void on_coldplug(void *arg)
@@ -398,8 +417,11 @@ int boot_pods(struct boot *b, struct err *e)
 		.finish = finish,
 		.arg = b,
 	};
-	int r = pods_init(&b->pods, b->loop, &b->machine, b->kind.user_ns, NULL, e);
+	int r;
 
+	network_up_monitor(&b->network, b->loop);
+	r = pods_init(&b->pods, b->loop, &b->machine, b->kind.user_ns,
+		      &b->network.monitor, e);
 	if (r < 0)
 		return r;
 	b->pods.hooks = (struct pods_hooks){
@@ -423,6 +445,7 @@ static void describe(void *arg, struct json_object *info)
 		info, "shutdown",
 		json_object_new_string(shutdown_state_name(b->shutdown.state)));
 	helpers_describe(&b->helpers, info);
+	network_up_describe(&b->network, info);
 }
 
 int boot_control(struct boot *b, struct err *e)
@@ -438,6 +461,15 @@ int boot_control(struct boot *b, struct err *e)
 		return r;
 	b->shutdown.control = b->control;
 	return 0;
+}
+
+int boot_network(struct boot *b, struct err *e)
+{
+	b->network.on_settled = on_network;
+	b->network.arg = b;
+	if (b->machine_refused)
+		return 0;
+	return network_up_start(&b->network, &b->pods, &b->machine, b->cmdline.ip, e);
 }
 
 int boot_helpers(struct boot *b, struct err *e)

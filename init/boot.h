@@ -15,6 +15,7 @@
 #include "init/cmdline.h"
 #include "init/helpers.h"
 #include "init/manifests.h"
+#include "init/network.h"
 #include "init/power.h"
 #include "init/reap.h"
 #include "init/shutdown.h"
@@ -42,6 +43,8 @@ struct boot {
 	struct signals signals;
 	struct power power;
 	struct helpers helpers;
+	struct network_up network;
+	bool modules_in; /* the named ones */
 	struct manifests manifests;
 	struct shutdown shutdown;
 };
@@ -58,6 +61,7 @@ int boot_settings(struct boot *b, struct err *e); /* limits, hostname, sysctls, 
 int boot_loop(struct boot *b, struct err *e);     /* loop, orphans, requests */
 int boot_pods(struct boot *b, struct err *e);     /* cgroups, logs, journals */
 int boot_control(struct boot *b, struct err *e);  /* the unix socket */
+int boot_network(struct boot *b, struct err *e);  /* the uplink */
 int boot_helpers(struct boot *b, struct err *e);  /* modules; pods follow from the loop */
 
 /* A step failed: reports it and ends the machine by policy. */

@@ -98,6 +98,8 @@ void cmdline_word(struct cmdline *c, const char *word)
 	const char *name = word + strlen(PREFIX), *equals;
 	enum key key;
 
+	if (strncmp(word, "ip=", 3) == 0 && strlen(word + 3) < sizeof(c->ip))
+		(void)strcpy(c->ip, word + 3);
 	if (strncmp(word, PREFIX, strlen(PREFIX)) != 0)
 		return;
 	equals = strchrnul(name, '=');

@@ -18,6 +18,7 @@
 struct cmdline {
 	char machine[CMDLINE_PATH_BYTES];   /* "" = not given */
 	char manifests[CMDLINE_PATH_BYTES]; /* "" = not given */
+	char ip[CMDLINE_PATH_BYTES];        /* the kernel's own "ip=", "" = not given */
 	enum log_level log_level;           /* LOG_LEVEL_MAX = not given */
 	enum machine_end on_pods_done;      /* END_MAX = not given */
 	enum machine_end on_boot_failed;    /* END_MAX = not given */
@@ -25,8 +26,9 @@ struct cmdline {
 
 void cmdline_init(struct cmdline *c);
 
-/* One word. Words without the prefix "podinit." are not ours and not looked at. A later
- * word wins. As in the kernel, '-' and '_' are the same in a key. */
+/* One word. Words without the prefix "podinit." are not ours and not looked at, but for
+ * "ip=", which is the kernel's and the uplink's. A later word wins. As in the kernel, '-'
+ * and '_' are the same in a key. */
 void cmdline_word(struct cmdline *c, const char *word);
 
 /* A whole command line, with double quotes as the kernel reads them. text is changed. */

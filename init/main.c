@@ -27,6 +27,7 @@ static const struct {
 	{ "loop", boot_loop },         /* before the first child */
 	{ "pods", boot_pods },
 	{ "control", boot_control }, /* before the pods: a person can watch them start */
+	{ "network", boot_network },
 	{ "helpers", boot_helpers },
 };
 
@@ -59,8 +60,11 @@ int main(int argc, char *argv[])
 					    .console_fd = STDERR_FILENO };
 	struct err e = { 0 };
 
-	if (getpid() != 1)
-		return not_pid1(argc, argv);
+	if (getpid() != 1) {
+		int code = uplink_lease_main(argc, argv);
+
+		return code >= 0 ? code : not_pid1(argc, argv);
+	}
 
 	signals_begin();
 	boot_init(&boot, argc ? argv + 1 : argv);

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine's way out: static, DHCP against dnsmasq, ip=; waited for, lost, found again.
+
+The cable is a veth pair: one end in podinit's namespace, the other in one beside it.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+
+from guest import container, pod
+from harness import NSCase
+from test_network import namespace_of
+
+WAIT_S = 10
+SLEEP = container("c", "exec sleep 1000")
+
+
+def machine(uplink, **network):
+    return {"onPodsDone": "stay", "network": {"uplink": {"match": {"name": "up0"}, **uplink},
+                                              **network}}
+
+
+class Uplink(NSCase):
+    def in_machine(self, *argv):
+        run = subprocess.run(namespace_of(self.guest.pid) + list(argv), capture_output=True,
+                             text=True, timeout=WAIT_S)
+        if run.returncode:
+            raise AssertionError(f"{argv}: {run.stderr}")
+        return run.stdout
+
+    def beside(self):
+        """A namespace for the other end; a command that enters it."""
+        process = subprocess.Popen(
+            namespace_of(self.guest.pid) + ["unshare", "-n", "sh", "-c", "echo up; read x"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        self.assertEqual(process.stdout.readline(), "up\n")
+        self._beside = process.pid
+        return namespace_of(process.pid)
+
+    def plug(self, enter, name="up0"):
+        self.in_machine("ip", "link", "add", name, "type", "veth", "peer", "name", "srv",
+                        "netns", str(self._beside))
+        for command in ("ip addr add 192.0.2.1/24 dev srv", "ip link set srv up"):
+            subprocess.run(enter + command.split(), check=True, timeout=WAIT_S)
+
+    def dnsmasq(self, enter, *more):
+        """A real DHCP server; it says on stderr when it is ready."""
+        folder = tempfile.mkdtemp(prefix="podinit-dnsmasq-")
+        process = subprocess.Popen(
+            enter + ["dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--user=root",
+                     "--port=0", "--interface=srv", "--bind-interfaces", "--no-ping",
+                     f"--dhcp-leasefile={folder}/leases", "--leasefile-ro",
+                     "--dhcp-range=192.0.2.50,192.0.2.59,255.255.255.0,2m",
+                     "--dhcp-option=option:router,192.0.2.1",
+                     "--dhcp-option=option:dns-server,192.0.2.53",
+                     "--dhcp-option=option:domain-search,a.example,b.example",
+                     "--dhcp-option=option:mtu,1400", *more],
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: os.path.isdir(folder) and os.rmdir(folder))
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        for line in process.stderr:
+            if "DHCP, IP range" in line:
+                return process
+        raise AssertionError("dnsmasq does not start")
+
+    def uplink(self):
+        return self.guest.command("podinit-info")["uplink"]
+
+    def wait_console(self, text):
+        self.guest.wait_until(lambda: text in self.guest.console_text, text, WAIT_S)
+
+    def addresses(self, name="up0"):
+        link, = json.loads(self.in_machine("ip", "-j", "addr", "show", "dev", name))
+        return [f"{a['local']}/{a['prefixlen']}" for a in link["addr_info"]
+                if a["scope"] == "global"]
+
+    def default_routes(self):
+        return [(r["gateway"], r["dev"]) for r in
+                json.loads(self.in_machine("ip", "-j", "-4", "route")) if r["dst"] == "default"]
+
+    def static(self, **more):
+        return machine({"mode": "static", "addresses": ["192.0.2.9/24", "2001:db8::9/64"],
+                        "gateway": ["192.0.2.1", "2001:db8::1"], **more})
+
+    def begin(self, manifests=(), **options):
+        guest = self.start(manifests, binds=[("/bin/busybox", "/bin/busybox")], **options)
+        return guest, self.beside()
+
+
+class Static(Uplink):
+    def test_appears_late_is_lost_and_comes_back(self):
+        guest, enter = self.begin([pod("p", SLEEP)], machine=self.static())
+        self.assertEqual(self.uplink()["state"], "waiting")
+        self.assertEqual(guest.command("pod-list"), [])  # pods wait for the way out
+        self.plug(enter)
+        guest.wait_event("MEMBER_STARTED", pod="p")
+        self.wait_console("uplink up0: ready, 192.0.2.9/24")
+        self.assertEqual(self.addresses(), ["192.0.2.9/24", "2001:db8::9/64"])
+        self.assertEqual(self.default_routes(), [("192.0.2.1", "up0")])
+        status = guest.status("p")
+        self.assertEqual(status["hostIP"], "192.0.2.9")
+        # The cable is pulled, and put in again.
+        subprocess.run(enter + ["ip", "link", "set", "srv", "down"], check=True)
+        self.wait_console("uplink up0: no-carrier")
+        self.assertEqual(self.uplink()["reason"], "no carrier")
+        before = len(self.guest.console_text)
+        subprocess.run(enter + ["ip", "link", "set", "srv", "up"], check=True)
+        self.guest.wait_until(lambda: "up0: ready" in self.guest.console_text[before:],
+                              "ready again", WAIT_S)
+        # The interface itself goes and another one comes.
+        self.in_machine("ip", "link", "del", "up0")
+        self.wait_console("uplink up0: waiting: the interface is gone")
+        before = len(self.guest.console_text)
+        self.plug(enter)
+        self.guest.wait_until(lambda: "up0: ready" in self.guest.console_text[before:],
+                              "ready once more", WAIT_S)
+        self.assertEqual(self.addresses(), ["192.0.2.9/24", "2001:db8::9/64"])
+
+    def test_not_there_in_time_pods_start_all_the_same(self):
+        guest, enter = self.begin([pod("p", SLEEP)], machine=self.static(timeoutMs=300))
+        guest.wait_event("MEMBER_STARTED", pod="p")
+        self.assertEqual(self.uplink()["state"], "failed")
+        self.assertIn("no interface that fits", self.uplink()["reason"])
+        self.plug(enter)
+        self.wait_console("uplink up0: ready")
+
+    def test_mtu_reaches_the_pods(self):
+        guest, enter = self.begin([pod("p", SLEEP)], machine=self.static(mtu=1400))
+        self.plug(enter)
+        guest.wait_event("MEMBER_STARTED", pod="p")
+        links = {l["ifname"]: l["mtu"] for l in json.loads(self.in_machine("ip", "-j", "link"))}
+        self.assertEqual((links["up0"], links["pod0"], links["pv0"]), (1400, 1400, 1400))
+
+
+class Dhcp(Uplink):
+    def test_lease_renewal_and_resolv_conf(self):
+        show = container("c", "cat /etc/resolv.conf; exec sleep 1000")
+        guest, enter = self.begin([pod("p", show)], machine=machine({"mode": "dhcp"}))
+        self.plug(enter)
+        self.dnsmasq(enter)
+        guest.wait_event("MEMBER_STARTED", timeout=30, pod="p")
+        self.assertRegex(self.addresses()[0], r"^192\.0\.2\.5\d/24$")
+        self.assertEqual(self.default_routes(), [("192.0.2.1", "up0")])
+        uplink = self.uplink()
+        self.assertEqual((uplink["state"], uplink["mtu"], uplink["leaseSeconds"]),
+                         ("ready", 1400, 120))
+        guest.wait_log("p", "c", "nameserver 192.0.2.53")
+        guest.wait_log("p", "c", "search a.example b.example")
+        with open(guest.path("/run/podinit/resolv.conf"), encoding="ascii") as text:
+            self.assertEqual(text.read(), "nameserver 192.0.2.53\nsearch a.example b.example\n")
+
+    def test_server_comes_late(self):
+        guest, enter = self.begin([pod("p", SLEEP)],
+                                  machine=machine({"mode": "dhcp", "timeoutMs": 500}))
+        self.plug(enter)
+        guest.wait_event("MEMBER_STARTED", pod="p")
+        self.assertEqual(self.uplink()["reason"], "no DHCP server has answered")
+        self.dnsmasq(enter)
+        self.guest.wait_until(lambda: "up0: ready" in self.guest.console_text, "a lease", 30)
+
+    def test_client_is_started_again(self):
+        guest, enter = self.begin(machine=machine({"mode": "dhcp"}))
+        self.plug(enter)
+        self.dnsmasq(enter)
+        self.guest.wait_until(lambda: "up0: ready" in self.guest.console_text, "a lease", 30)
+        def clients():
+            pids = (guest.cgroup.path / "init/cgroup.procs").read_text().split()
+            return [int(p) for p in pids if self.comm(p) in ("busybox", "udhcpc")]
+        first, = clients()
+        os.kill(first, signal.SIGKILL)
+        self.wait_console("udhcpc has ended")
+        self.guest.wait_until(
+            lambda: guest.console_text.count("asking for a lease") == 2, "another", WAIT_S)
+        self.assertNotIn(first, clients())
+
+    @staticmethod
+    def comm(pid):
+        try:
+            with open(f"/proc/{pid}/comm", encoding="ascii") as comm:
+                return comm.read().strip()
+        except OSError:
+            return None
+
+    def test_without_a_client_it_is_said(self):
+        self.guest = self.start([pod("p", SLEEP)], machine=machine(
+            {"mode": "dhcp", "timeoutMs": 500}))
+        enter = self.beside()
+        self.plug(enter)
+        self.guest.wait_event("MEMBER_STARTED", pod="p")
+        self.assertIn("busybox", self.uplink()["reason"])

@@ -117,6 +117,18 @@ static inline bool sees(const struct space *s, const char *command, const char *
 		     command, jq);
 }
 
+/* The same of what the kernel does behind a request: carrier and what hangs on it
+ * (operstate, a port's state) come from a work queue (net/core/link_watch.c). */
+static inline bool sees_soon(const struct space *s, const char *command, const char *jq)
+{
+	for (int i = 0; i < 100; i++) {
+		if (sees(s, command, jq))
+			return true;
+		(void)usleep(50000);
+	}
+	return false;
+}
+
 static inline struct inet inet_of(const char *text)
 {
 	struct inet a;

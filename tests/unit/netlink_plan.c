@@ -80,7 +80,7 @@ static void run_pod(void)
 	struct net_plan *p = plain(7, 2);
 
 	apply(p, &m, &home, &pod);
-	MUST(sees(
+	MUST(sees_soon(
 		&pod, "ip -j -d addr show dev eth0",
 		".[0] | .operstate == \"UP\" and .mtu == 1500 and "
 		".address == \"02:58:0a:58:00:02\" and "
@@ -93,12 +93,13 @@ static void run_pod(void)
 	MUST(sees(&pod, "ip -j -6 route",
 		  "[.[] | select(.dst == \"default\") | .gateway] == [\"fd9c::1\"]"));
 	MUST(sees(&pod, "ip -j link show dev lo", ".[0].flags | index(\"UP\") != null"));
-	MUST(sees(NULL, "ip -j -d link show dev pv7",
-		  ".[0] | .master == \"pod0\" and .operstate == \"UP\" and "
-		  ".link_netnsid == 7 and .inet6_addr_gen_mode == \"none\""));
+	MUST(sees_soon(NULL, "ip -j -d link show dev pv7",
+		       ".[0] | .master == \"pod0\" and .operstate == \"UP\" and "
+		       ".link_netnsid == 7 and .inet6_addr_gen_mode == \"none\""));
 	MUST(sees(NULL, "ip -j addr show dev pv7", ".[0].addr_info == []"));
-	MUST(sees(NULL, "bridge -j link show",
-		  "[.[] | select(.ifname == \"pv7\") | .state] == [\"forwarding\"]"));
+	MUST(sees_soon(
+		NULL, "bridge -j link show",
+		"[.[] | select(.ifname == \"pv7\") | .state] == [\"forwarding\"]"));
 	MUST(shell("nsenter --net=/proc/%d/fd/%d sh -c 'test $(cat "
 		   "/proc/sys/net/ipv6/conf/eth0/accept_ra) = 0'",
 		   (int)getpid(), pod.fd));

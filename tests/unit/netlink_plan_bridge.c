@@ -104,10 +104,10 @@ static void run_race(void)
 	}
 	MUST(sees(NULL, "ip -j link show type bridge",
 		  "[.[].ifname] | sort == [\"pod0\",\"pod0.2\"]"));
-	MUST(sees(NULL, "bridge -j link show",
-		  "[.[] | select(.ifname | startswith(\"pj\")) | "
-		  "\"\\(.ifname) \\(.master) \\(.state)\"] | sort == "
-		  "[\"pj2a pod0 forwarding\",\"pj2b pod0.2 forwarding\"]"));
+	MUST(sees_soon(NULL, "bridge -j link show",
+		       "[.[] | select(.ifname | startswith(\"pj\")) | "
+		       "\"\\(.ifname) \\(.master) \\(.state)\"] | sort == "
+		       "[\"pj2a pod0 forwarding\",\"pj2b pod0.2 forwarding\"]"));
 	space_end(&home);
 }
 

@@ -18,10 +18,11 @@ static void run_macvlan(void)
 	i->has_mac = true;
 	memcpy(i->mac, (uint8_t[]){ 2, 0, 0, 0, 0, 9 }, sizeof(i->mac));
 	apply(p, &m, &home, &pod);
-	MUST(sees(&pod, "ip -j -d link show dev eth0",
-		  ".[0] | .linkinfo.info_kind == \"macvlan\" and "
-		  ".linkinfo.info_data.mode == \"private\" and .operstate == \"UP\" and "
-		  ".address == \"02:00:00:00:00:09\""));
+	MUST(sees_soon(
+		&pod, "ip -j -d link show dev eth0",
+		".[0] | .linkinfo.info_kind == \"macvlan\" and "
+		".linkinfo.info_data.mode == \"private\" and .operstate == \"UP\" and "
+		".address == \"02:00:00:00:00:09\""));
 	MUST(sees(&pod, "ip -j route show default", ".[0].gateway == \"192.0.2.1\""));
 	take_away(p, &home, &pod);
 	MUST(sees(&pod, "ip -j link", "[.[].ifname] | index(\"eth0\") == null"));
@@ -88,10 +89,10 @@ static void run_device(void)
 	i->mtu = 1400;
 	memcpy(i->mac, (uint8_t[]){ 2, 0, 0, 0, 0, 9 }, sizeof(i->mac));
 	apply(p, &m, &home, &pod);
-	MUST(sees(&pod, "ip -j addr show dev eth1",
-		  ".[0] | .operstate == \"UP\" and .mtu == 1400 and "
-		  ".address == \"02:00:00:00:00:09\" and "
-		  ".addr_info[0].local == \"192.0.2.5\""));
+	MUST(sees_soon(&pod, "ip -j addr show dev eth1",
+		       ".[0] | .operstate == \"UP\" and .mtu == 1400 and "
+		       ".address == \"02:00:00:00:00:09\" and "
+		       ".addr_info[0].local == \"192.0.2.5\""));
 	MUST(sees(NULL, "ip -j link", "[.[].ifname] | index(\"nic0\") == null"));
 	/* The pod gives it a name of its own. */
 	MUST(shell("nsenter --net=/proc/%d/fd/%d sh -c 'ip link set eth1 down && ip link "

@@ -40,9 +40,16 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DPODINIT_VERSION='"$(VERSION)"' -I. \
 
 # Static programs need no PIE and must not drag in what they do not call.
 SECTIONS  := -ffunction-sections -fdata-sections
-# libnl's address parser can call getaddrinfo(); the linker warns of it in a static
-# program, for ever, although nothing here reaches it.
-GC        := -Wl,--gc-sections -Wl,--no-warnings
+GC        := -Wl,--gc-sections
+# libnl can look up names of hosts and protocols; the linker warns of it in a static
+# program, for ever, although nothing here reaches it. Its --no-warnings would also let
+# undefined symbols pass.
+define link_static
+$(CC) $(CFLAGS) $(SANITIZE) $(if $(SANITIZE),,-static) $(GC) -o $@ $^ $(LIBS) 2>$@.said || \
+	{ cat $@.said >&2; rm -f $@.said; exit 1; }; \
+	grep -v -e 'in statically linked applications' -e 'in function `nl_' $@.said >&2; \
+	rm -f $@.said
+endef
 
 # Everything but these needs the packages of deps.txt. deps.mk is made after they are
 # installed and make starts anew with it: flags are never asked of packages not there yet.
@@ -345,10 +352,10 @@ $(foreach r,$(ROOM_NAMES),$(eval $(call room_rule,$(r))))
 programs: $(BUILD)/podinit $(BUILD)/podinit-nft $(BUILD)/podctl $(BUILD)/podvm
 
 $(BUILD)/podinit: $(call objects,init/main.c) $(call archives,init)
-	$(call msg,LD,$@)$(CC) $(CFLAGS) $(SANITIZE) $(if $(SANITIZE),,-static) $(GC) -o $@ $^ $(LIBS)
+	$(call msg,LD,$@)$(link_static)
 
 $(BUILD)/podctl: $(call objects,$(SRC_podctl)) $(foreach r,config base,$(BUILD)/lib/$(r).a)
-	$(call msg,LD,$@)$(CC) $(CFLAGS) $(SANITIZE) $(if $(SANITIZE),,-static) $(GC) -o $@ $^ $(LIBS)
+	$(call msg,LD,$@)$(link_static)
 
 $(BUILD)/podinit-nft: $(call objects,$(SRC_nft)) $(BUILD)/lib/base.a
 	$(call msg,LD,$@)$(CC) $(CFLAGS) $(SANITIZE) $(GC) -o $@ $^ $(NFT_LIBS)

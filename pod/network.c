@@ -336,7 +336,7 @@ size_t network_host_ips(const struct pods *pods, struct inet *ret, size_t max)
 	for (; n < pods->uplink.n_addrs && n < max; n++)
 		ret[n] = pods->uplink.addrs[n];
 	/* Without a way out the machine is known by its side of the bridge. */
-	for (size_t i = 0; n == 0 && i < ARRAY_SIZE(gateways); i++)
+	for (size_t i = 0; pods->uplink.n_addrs == 0 && i < ARRAY_SIZE(gateways); i++)
 		if (gateways[i]->family && n < max)
 			ret[n++] = *gateways[i];
 	return n;

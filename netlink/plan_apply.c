@@ -191,12 +191,24 @@ static int make_all(struct apply *a)
 
 /* ---- in the pod's ---- */
 
+static int write_zero(const char *link, const char *what, struct err *e)
+{
+	char path[80];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/sys/net/ipv6/conf/%s/%s", link, what);
+	r = fd_write_file_at(AT_FDCWD, path, "0");
+	return r < 0 ? err_set(e, STAGE_SANDBOX, -r, "write 0 to %s", path) : 0;
+}
+
 /*
  * A pod's address and router are given, and its neighbours are other pods: one that sends
  * a router advertisement would get the others' traffic (CVE-2020-10749 of CNI plugins).
- * macvlan, ipvlan and NICs are on a network of somebody else's, which may configure them.
+ * Nor is its fe80:: looked for elsewhere first: every pod on the bridge would get the
+ * question. macvlan, ipvlan and NICs are on a network of somebody else's, which may
+ * configure them.
  */
-static int refuse_adverts(const struct apply *a)
+static int quiet_ipv6(const struct apply *a)
 {
 	_cleanup_close_ int home = -1;
 	int r = 0;
@@ -208,15 +220,12 @@ static int refuse_adverts(const struct apply *a)
 		return err_set(a->e, STAGE_SANDBOX, errno, "enter the pod's namespace");
 	for (size_t n = 0; r == 0 && n < a->plan->n_ifs; n++) {
 		const struct net_if *i = &a->plan->ifs[n];
-		char path[64];
 
 		if (i->kind != NET_VETH)
 			continue;
-		(void)snprintf(path, sizeof(path), "/proc/sys/net/ipv6/conf/%s/accept_ra",
-			       i->name);
-		r = fd_write_file_at(AT_FDCWD, path, "0");
-		if (r < 0)
-			(void)err_set(a->e, STAGE_SANDBOX, -r, "write 0 to %s", path);
+		r = write_zero(i->name, "accept_ra", a->e);
+		if (r == 0)
+			r = write_zero(i->name, "accept_dad", a->e);
 	}
 	if (setns(home, CLONE_NEWNET) < 0)
 		return err_set(a->e, STAGE_SANDBOX, errno, "leave the pod's namespace");
@@ -314,7 +323,7 @@ int net_plan_apply(const struct net_plan *plan, const struct net_machine *m,
 	r = make_all(&a);
 	nl_batch_free(a.links);
 	if (r == 0)
-		r = refuse_adverts(&a);
+		r = quiet_ipv6(&a);
 	if (r == 0)
 		r = configure_all(&a);
 	if (r < 0) {

@@ -101,7 +101,8 @@ static void run_pod(void)
 		NULL, "bridge -j link show",
 		"[.[] | select(.ifname == \"pv7\") | .state] == [\"forwarding\"]"));
 	MUST(shell("nsenter --net=/proc/%d/fd/%d sh -c 'test $(cat "
-		   "/proc/sys/net/ipv6/conf/eth0/accept_ra) = 0'",
+		   "/proc/sys/net/ipv6/conf/eth0/accept_ra) = 0 && test $(cat "
+		   "/proc/sys/net/ipv6/conf/eth0/accept_dad) = 0'",
 		   (int)getpid(), pod.fd));
 	/* The caller is where it was. */
 	MUST(shell("test /proc/%d/ns/net -ef /proc/%d/fd/%d", (int)getpid(),

@@ -28,6 +28,9 @@
 #define JOB_TIMEOUT_NS (10 * NSEC_PER_SEC)
 #define RETRY_NS       (2 * NSEC_PER_SEC)
 #define BOND_NAME      "bond0"
+/* IFF_LOWER_UP of linux/if.h, which cannot stand beside net/if.h: the carrier itself.
+ * IFF_RUNNING follows it within a second (net/core/link_watch.c). */
+#define FLAG_CARRIER   (1u << 16)
 
 static const char *const state_names[] = {
 	[UPLINK_NONE] = "none",
@@ -151,7 +154,8 @@ static void read_link(struct uplink *u)
 	struct ifreq ifr = { 0 };
 
 	(void)snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", u->link);
-	if (ioctl(fd, SIOCGIFFLAGS, &ifr) == 0)
+	/* What came while it was set up says more than these 16 flags. */
+	if (!u->carrier && ioctl(fd, SIOCGIFFLAGS, &ifr) == 0)
 		u->carrier = ifr.ifr_flags & IFF_RUNNING;
 	if (ioctl(fd, SIOCGIFMTU, &ifr) == 0)
 		u->mtu = (uint32_t)ifr.ifr_mtu;
@@ -258,7 +262,7 @@ static void deadline_due(struct loop_timer *timer)
 
 static void on_own_link(struct uplink *u, const struct monitor_event *ev)
 {
-	bool carrier = ev->flags & IFF_RUNNING, was = u->carrier;
+	bool carrier = ev->flags & FLAG_CARRIER, was = u->carrier;
 
 	u->mtu = ev->mtu;
 	u->carrier = carrier;
@@ -285,6 +289,8 @@ static void on_event(struct monitor_listener *l, const struct monitor_event *ev)
 		lose_link(u, "the interface is gone");
 	else if (ev->what == MONITOR_LINK && u->index && ev->index == u->index)
 		on_own_link(u, ev);
+	else if (ev->what == MONITOR_LINK && !u->index && !strcmp(ev->name, u->link))
+		u->carrier = ev->flags & FLAG_CARRIER;
 	/* A new one may be the one that is waited for. */
 	if (!u->prepared && (ev->what == MONITOR_LINK || ev->what == MONITOR_LOST ||
 			     ev->what == MONITOR_LINK_GONE))

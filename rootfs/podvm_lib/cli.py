@@ -2,6 +2,7 @@
 """podvm's command line."""
 
 import argparse
+import ipaddress
 import json
 import os
 import shlex
@@ -18,6 +19,7 @@ MEMORY_LEAST_MIB = 512
 MIB = 1 << 20
 IMAGE_FORM = "NAME[:TAG]=SOURCE"
 IMAGE_CONFIG_FORM = "NAME[:TAG]=FILE"
+PUBLISH_FORM = "[HOSTIP:]HOSTPORT:GUESTPORT[/udp]"
 
 EPILOG = """\
 exit status of run:
@@ -60,6 +62,13 @@ def parser():
     guest.add_argument("--memory", type=_positive, metavar="MIB",
                        help="default: 512, more with big images")
     guest.add_argument("--cpus", type=_positive, default=1, metavar="N")
+    guest.add_argument("--publish", action="append", default=[], type=_forward,
+                       metavar=PUBLISH_FORM,
+                       help="reach a port of the guest at a port of this host; "
+                            "HOSTIP is 127.0.0.1 unless said")
+    guest.add_argument("--network", choices=("user", "none"),
+                       help="a network for the guest, QEMU's user network (default: when "
+                            "--publish or the machine file's uplink asks for it)")
     guest.add_argument("--control", metavar="PATH",
                        help="socket of a second control channel, for podctl")
 
@@ -95,6 +104,38 @@ def _seconds(text):
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError("must be more than 0")
     return value
+
+
+def _forward(text):
+    """PUBLISH_FORM as a hostfwd rule of QEMU's."""
+    ports, _, protocol = text.partition("/")
+    words = ports.rsplit(":", 2)
+    address = words[0].strip("[]") if len(words) == 3 else "127.0.0.1"
+    if len(words) < 2 or protocol not in ("", "tcp", "udp") or \
+            not all(word.isascii() and word.isdigit() and 0 < int(word) < 65536
+                    for word in words[-2:]):
+        raise argparse.ArgumentTypeError(f"{text}: must be {PUBLISH_FORM}")
+    try:
+        version = ipaddress.ip_address(address).version
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{address}: no IP address") from None
+    if version == 6:
+        address = f"[{address}]"
+    return f"{protocol or 'tcp'}:{address}:{words[-2]}-:{words[-1]}"
+
+
+def _forwards(options, machine):
+    """What qemu.Machine wants; machine gets an uplink when it has none."""
+    network = machine.get("network") or {}
+    if options.network == "none":
+        if options.publish:
+            raise PodvmError("--publish needs a network; --network none says there is none")
+        return None
+    if not (options.network or options.publish or network.get("uplink")):
+        return None
+    machine["network"] = {**network,
+                          "uplink": network.get("uplink") or {"mode": "dhcp"}}
+    return options.publish
 
 
 def _pairs(options, name, form):
@@ -151,6 +192,7 @@ def _machine(options, directory, may_lack_images=False):
     manifests = _manifests(options)
     images = _images(options)
     machine = _machine_file(options)
+    forwards = _forwards(options, machine)
     missing = check.missing_images([data for _, data in manifests], images, machine)
     if missing and not may_lack_images:
         raise PodvmError("\npodvm: ".join(missing))
@@ -169,7 +211,7 @@ def _machine(options, directory, may_lack_images=False):
     # The archive, its unpacked files, and as much again for what the members write.
     memory = max(MEMORY_LEAST_MIB, 256 + 3 * target.stat().st_size // MIB)
     return qemu.Machine(guest_kernel.image, target, options.memory or memory,
-                        options.cpus, options.append), manifests
+                        options.cpus, options.append, forwards=forwards), manifests
 
 
 def command_run(options):

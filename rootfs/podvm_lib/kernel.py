@@ -34,7 +34,7 @@ MODULES = (
     "nls_ascii", "nls_cp437", "nls_utf8", "fuse", "virtiofs", "9p", "9pnet_virtio",
     "loop", "dm_mod", "dm_verity", "sd_mod", "sr_mod", "ata_piix", "ahci", "nvme",
     # pod networks
-    "veth", "bridge", "dummy", "macvlan", "ipvlan", "8021q", "bonding", "tun",
+    "af_packet", "veth", "bridge", "dummy", "macvlan", "ipvlan", "8021q", "bonding", "tun",
     "br_netfilter", "sctp", "sch_tbf", "sch_ingress", "cls_matchall", "act_police",
     "nf_tables", "nf_conntrack", "nf_conntrack_netlink", "nf_nat", "nft_chain_nat",
     "nft_nat", "nft_masq", "nft_redir", "nft_ct", "nft_compat", "nft_limit", "nft_log",

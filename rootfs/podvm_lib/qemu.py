@@ -27,13 +27,15 @@ class Machine:
     """What the virtual machine is made of."""
 
     def __init__(self, kernel, initramfs, memory=512, cpus=1, append="",
-                 arguments=()):
+                 arguments=(), forwards=None):
         self.kernel = kernel
         self.initramfs = initramfs
         self.memory = memory
         self.cpus = cpus
         self.append = append
         self.arguments = list(arguments)  # more of QEMU's own
+        # None: no network. Else QEMU's user network, with these hostfwd rules.
+        self.forwards = forwards
 
 
 def accelerator():
@@ -53,6 +55,10 @@ def command(machine, control, extra=None, qmp=None):
         "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
         "-device", "virtio-serial-pci",
     ]
+    if machine.forwards is not None:
+        argv += ["-netdev", ",".join(["user", "id=net0"] +
+                                     [f"hostfwd={rule}" for rule in machine.forwards]),
+                 "-device", "virtio-net-pci,netdev=net0"]
     for name, port, where in (("control", PORT, control), ("extra", EXTRA_PORT, extra)):
         if where:
             argv += ["-chardev", f"socket,id={name},{where},server=on,wait=off",

@@ -37,7 +37,7 @@ class VM(Guest):
     """
 
     def __init__(self, manifests=(), machine=None, images=None, files=(), memory=512,
-                 cpus=2, append="", serial=False):
+                 cpus=2, append="", serial=False, forwards=None):
         super().__init__()
         self.exit_status = None
         self.qmp_events = []
@@ -46,12 +46,14 @@ class VM(Guest):
         self._lock = open(BUILD / "vm.lock", "w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
-            self._start(manifests, machine, images, files, memory, cpus, append, serial)
+            self._start(manifests, machine, images, files, memory, cpus, append, serial,
+                        forwards)
         except BaseException:
             self.close()
             raise
 
-    def _start(self, manifests, machine, images, files, memory, cpus, append, serial):
+    def _start(self, manifests, machine, images, files, memory, cpus, append, serial,
+               forwards):
         texts = [entry if isinstance(entry, tuple) else
                  (f"{entry['metadata']['name']}.json", json.dumps(entry).encode())
                  for entry in manifests]
@@ -67,7 +69,8 @@ class VM(Guest):
             "-chardev", f"socket,id=serial,path={self.serial_path},server=on,wait=off",
             "-serial", "chardev:serial"] if serial else []
         self.qemu = qemu.Qemu(
-            qemu.Machine(guest_kernel.image, target, memory, cpus, append, arguments),
+            qemu.Machine(guest_kernel.image, target, memory, cpus, append, arguments,
+                         forwards),
             self._directory)
         self._attach_console(self.qemu.console)
         self.channel = connect(self.qemu.control_path, self._message)

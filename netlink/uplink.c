@@ -77,7 +77,9 @@ static void fill_info(const struct uplink *u, struct uplink_info *info)
 		memcpy(info->servers, s->servers, sizeof(info->servers));
 		memcpy(info->search, s->search, sizeof(info->search));
 	}
-	if (info->state != UPLINK_READY && info->state != UPLINK_NONE)
+	if (info->state == UPLINK_NO_CARRIER)
+		(void)snprintf(info->reason, sizeof(info->reason), "no carrier");
+	else if (info->state != UPLINK_READY && info->state != UPLINK_NONE)
 		(void)snprintf(info->reason, sizeof(info->reason), "%s", u->reason);
 }
 
@@ -268,10 +270,6 @@ static void on_own_link(struct uplink *u, const struct monitor_event *ev)
 	u->carrier = carrier;
 	if (strcmp(ev->name, u->link) != 0)
 		(void)snprintf(u->link, sizeof(u->link), "%s", ev->name);
-	if (!carrier)
-		(void)snprintf(u->reason, sizeof(u->reason), "no carrier");
-	else if (!was && u->applied)
-		u->reason[0] = '\0';
 	if (carrier && !was)
 		uplink_client_renew(u); /* perhaps another network is behind the cable */
 	tell(u);

@@ -127,6 +127,13 @@ static void put_chains(struct nft_batch *b)
 		  .hook = NF_INET_POST_ROUTING,
 		  .priority = NF_IP_PRI_NAT_SRC,
 		  .policy = NF_ACCEPT },
+		{ .name = "guard",
+		  .what = "add filter chain guard",
+		  .type = "filter",
+		  .module = "nf_tables",
+		  .hook = NF_INET_PRE_ROUTING,
+		  .priority = NF_IP_PRI_RAW,
+		  .policy = NF_ACCEPT },
 		{ .name = "redirects",
 		  .what = "add filter chain redirects",
 		  .type = "filter",
@@ -258,6 +265,24 @@ static void put_no_redirect(struct nft_batch *b, const char *bridge, int family,
 	nft_rule_put(b, r, &note);
 }
 
+/* route_localnet lets the answers of a port asked for at 127.0.0.1 come in by the bridge.
+ * By it alone a neighbour could also reach what listens on the machine's loopback
+ * (CVE-2020-8558); no packet of an honest pod has such a destination on the wire. */
+static void put_guard(struct nft_batch *b, const char *bridge)
+{
+	static const struct nft_note note = { .what = "add rule of chain guard",
+					      .module = "nf_tables" };
+	static const uint8_t loopback = 127;
+	struct nftnl_rule *r = nft_rule_new("guard");
+
+	nft_rule_interface(r, NFT_META_IIFNAME, bridge);
+	nft_rule_family(r, AF_INET);
+	nft_rule_payload(r, NFT_PAYLOAD_NETWORK_HEADER, 16, 1, FIRST);
+	nft_rule_compare(r, NFT_CMP_EQ, &loopback, sizeof(loopback));
+	nft_rule_verdict(r, NF_DROP, NULL);
+	nft_rule_put(b, r, &note);
+}
+
 void nft_put_base(struct nft_batch *b, const struct nft_base *base)
 {
 	nft_put_table_away(b);
@@ -269,6 +294,7 @@ void nft_put_base(struct nft_batch *b, const struct nft_base *base)
 	put_jump(b, "prerouting");
 	put_jump(b, "output");
 	put_masquerade(b, base);
+	put_guard(b, base->bridge);
 	put_no_redirect(b, base->bridge, AF_INET, IPPROTO_ICMP, ICMP_REDIRECT);
 	put_no_redirect(b, base->bridge, AF_INET6, IPPROTO_ICMPV6, ND_REDIRECT);
 }

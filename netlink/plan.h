@@ -76,8 +76,8 @@ struct net_plan {
 	struct net_if ifs[];
 };
 
-/* The machine's side: bridge "pod0" with the gateways' addresses, forwarding on,
- * route_localnet on the bridge (a hostPort by 127.0.0.1 is translated to a pod). */
+/* The machine's side: bridge "pod0" with the gateways' addresses, forwarding
+ * on. */
 struct net_machine {
 	char bridge[NET_NAME_BYTES];
 	uint32_t mtu;                   /* 0 = 1500 */

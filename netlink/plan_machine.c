@@ -226,23 +226,16 @@ static int bridge_is_a_bridge(struct err *e)
 	return 0;
 }
 
-/* Documentation/networking/ip-sysctl.rst. route_localnet: a hostPort asked for at
- * 127.0.0.1 is translated to a pod, and the answer comes in by the bridge. rp_filter
- * stays as it is: pods are on the bridge's own subnet, which the strict check allows,
- * too. IPv6 forwarding ends the use of router advertisements on interfaces whose
- * accept_ra is not 2: the uplink's is set by who configures it. */
+/* Documentation/networking/ip-sysctl.rst. rp_filter stays as it is: pods are on the
+ * bridge's own subnet, which the strict check allows, too. IPv6 forwarding ends the use
+ * of router advertisements on interfaces whose accept_ra is not 2: the uplink's is set by
+ * who configures it. */
 static int switches(const struct net_machine *m, struct err *e)
 {
-	char path[80];
 	int r = 0;
 
-	if (m->gateway4.family) {
-		(void)snprintf(path, sizeof(path),
-			       "/proc/sys/net/ipv4/conf/%s/route_localnet", m->bridge);
+	if (m->gateway4.family)
 		r = switch_on("/proc/sys/net/ipv4/ip_forward", e);
-		if (r == 0)
-			r = switch_on(path, e);
-	}
 	if (r == 0 && m->gateway6.family && !plan_skips(&m->gateway6))
 		r = switch_on("/proc/sys/net/ipv6/conf/all/forwarding", e);
 	if (r == 0)

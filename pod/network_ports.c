@@ -8,6 +8,7 @@
  * what the pods want.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,9 +163,28 @@ static void settle_pod(struct pod_net *n, bool ok)
 		n->rules = RULES_NONE;
 }
 
+/* A hostPort asked for at 127.0.0.1 is translated to a pod, and the answer comes in by
+ * the bridge (Documentation/networking/ip-sysctl.rst, route_localnet). Only behind the
+ * table's guard, see netlink/nft.h. */
+static void open_localnet(const struct network *net)
+{
+	char path[80];
+	int r;
+
+	if (!net->machine.gateway4.family)
+		return;
+	(void)snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/route_localnet",
+		       net->machine.bridge);
+	r = fd_write_file_at(AT_FDCWD, path, "1");
+	if (r < 0)
+		log_warn("%s: %s: no host port by 127.0.0.1", path, strerror(-r));
+}
+
 /* All states first: a pod that goes on may ask for the next run. */
 static void settle(struct network *net, bool ok)
 {
+	if (ok && net->rules.reset)
+		open_localnet(net);
 	net->rules.reset = net->rules.base_wanted = !ok;
 	list_for_each(node, &net->pods->list)
 		settle_pod(&list_entry(node, struct pod, node)->net, ok);

@@ -326,6 +326,22 @@ class HostPorts(Network):
         self.in_pod("a", "busybox", "nc", "-w", "3", "192.0.2.2", "7000")
         self.assertEqual(server.stdout.readline(), "192.0.2.1\n")
 
+    def test_the_machines_loopback_is_not_in_reach(self):
+        """CVE-2020-8558: with route_localnet a neighbour could send to 127.0.0.1."""
+        guest = self.start(machine=MACHINE)
+        self.create(self.web("web", 8080), self.sleeper("bad"))
+        self.assertEqual(self.in_machine("sysctl", "-n", "net.ipv4.conf.pod0.route_localnet"),
+                         "1\n")
+        server = self.start_in(namespace_of(guest.pid), TCP_WHO)
+        for command in ("sysctl -qw net.ipv4.conf.eth0.route_localnet=1",
+                        "ip addr del 127.0.0.1/8 dev lo",
+                        "ip route add 127.0.0.0/8 via 10.88.0.1"):
+            self.in_pod("bad", *command.split())
+        self.assertEqual(self.fetch(self.pod_namespace("bad"), "http://127.0.0.1:7000/"), None)
+        # It was the guard, and the server is there: the machine itself reaches it.
+        self.fetch(namespace_of(guest.pid), "http://127.0.0.1:7000/")
+        self.assertEqual(server.stdout.readline(), "127.0.0.1\n")
+
     def test_policy(self):
         guest = self.start(machine=MACHINE)
         enter = self.outside()

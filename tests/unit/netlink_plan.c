@@ -26,7 +26,6 @@ static void run_machine(void)
 	MUST(sees(NULL, "ip -j addr show dev pod0",
 		  "[.[0].addr_info[] | select(.tentative)] == []"));
 	MUST(shell("test $(cat /proc/sys/net/ipv4/ip_forward) = 1 && "
-		   "test $(cat /proc/sys/net/ipv4/conf/pod0/route_localnet) = 1 && "
 		   "test $(cat /proc/sys/net/ipv6/conf/all/forwarding) = 1"));
 	space_end(&home);
 }

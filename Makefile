@@ -476,7 +476,7 @@ lint: $(BUILD)/deps.mk ## formatting, arrows between the folders, cppcheck, man 
 # ---- benchmarks -----------------------------------------------------------------------
 
 # Rooms' code in a machine of namespaces, and plain programs that run inside of pods or VMs.
-BENCH_ROOMS := $(addprefix $(BUILD)/bench/,log_path scale start)
+BENCH_ROOMS := $(addprefix $(BUILD)/bench/,log_path net scale start)
 BENCH_PLAIN := $(addprefix $(BUILD)/bench/,bare_init idle stamp true)
 
 $(BUILD)/bench/start: $(call objects,tests/bench/bare_start.c)

@@ -35,6 +35,7 @@ struct apply {
 	struct err *e;
 	struct nl_batch *links;      /* of the machine's */
 	size_t message[NET_IFS_MAX]; /* which one of links makes the interface */
+	int bridge[NET_IFS_MAX];     /* NET_VETH: index */
 	unsigned int made;           /* bit n: plan->ifs[n] */
 };
 
@@ -85,9 +86,7 @@ static int make_veth(struct apply *a, size_t n)
 	const struct net_if *i = &a->plan->ifs[n];
 	int bridge = plan_bridge(a->plan, i, a->machine_plan, a->machine, a->e);
 	int mtu = i->mtu ? (int)i->mtu : nl_mtu(a->machine, i->parent);
-	struct link_attrs host = { .name = i->host_name,
-				   .mtu = (uint32_t)mtu,
-				   .master = bridge };
+	struct link_attrs host = { .name = i->host_name, .mtu = (uint32_t)mtu };
 	struct link_attrs peer = { .name = i->name,
 				   .mac = i->has_mac ? i->mac : NULL,
 				   .mtu = (uint32_t)mtu,
@@ -100,6 +99,7 @@ static int make_veth(struct apply *a, size_t n)
 	if (mtu < 0)
 		return err_set(a->e, STAGE_SANDBOX, -mtu, "mtu of %s", i->parent);
 	host.mtu = peer.mtu = (uint32_t)mtu;
+	a->bridge[n] = bridge;
 	drop_leftover(a, i->host_name);
 	a->message[n] = nl_batch_count(a->links);
 	link_add_veth(a->links, &host, &peer);
@@ -246,7 +246,13 @@ static int configure_one(const struct apply *a, size_t n, struct nl_batch *insid
 		link_set_mtu(inside, index, i->name, i->mtu);
 	link_set_up(inside, index, i->name);
 	plan_configure(inside, a->plan, n, index);
-	if (i->kind != NET_VETH || !i->ingress_bits)
+	if (i->kind != NET_VETH)
+		return 0;
+	/* Last: what a new interface tells everybody (group memberships above all) would
+	 * be carried to every other pod, and starts would get dearer with each of them.
+	 */
+	link_set_master(outside, 0, i->host_name, a->bridge[n]);
+	if (!i->ingress_bits)
 		return 0;
 	host = nl_index(a->machine, i->host_name);
 	if (host < 0)

@@ -4,9 +4,9 @@
  *
  * Called by: pod's network (makes a request), podinit-nft (reads it, netlink/nft_*.c).
  * The helper gets the request as a file on descriptor 3, carries it out as ONE nftables
- * transaction and exits with 0; or prints one line (what, errno) and exits with 1, and
- * nothing was changed. It touches no table but its own: "inet podinit" of the machine,
- * and "inet podinit" inside of a pod's namespace.
+ * transaction and exits with 0; or prints one line (what, errno) and exits with 1 (2: the
+ * request cannot be read), and nothing was changed. It touches no table but its own:
+ * "inet podinit" of the machine, and "inet podinit" inside of a pod's namespace.
  *
  * Our table: maps host port -> pod address and port, one with and one without the host's
  * address, for each family; nat prerouting and output (fib daddr type local),

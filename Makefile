@@ -253,6 +253,7 @@ UNIT_TESTS := \
 	tests/unit/base_child_output.c \
 	tests/unit/base_err.c \
 	tests/unit/base_fd.c \
+	tests/unit/base_inet.c \
 	tests/unit/base_journal.c \
 	tests/unit/base_list.c \
 	tests/unit/base_log.c \
@@ -294,6 +295,7 @@ UNIT_TESTS := \
 	tests/unit/netlink_plan.c \
 	tests/unit/netlink_plan_bridge.c \
 	tests/unit/netlink_plan_nic.c \
+	tests/unit/netlink_uplink.c \
 	tests/unit/pod_backoff.c \
 	tests/unit/pod_caps.c \
 	tests/unit/pod_cgroup.c \
@@ -308,6 +310,7 @@ UNIT_TESTS := \
 	tests/unit/pod_member_log_limits.c \
 	tests/unit/pod_member_state.c \
 	tests/unit/pod_names.c \
+	tests/unit/pod_number_pool.c \
 	tests/unit/pod_resolv_file.c \
 	tests/unit/rootfs_early.c \
 	tests/unit/rootfs_image.c \

@@ -52,6 +52,8 @@ static const char *check_bridge(const char *s)
 {
 	if (strlen(s) > BRIDGE_BYTES)
 		return "at most 13 bytes";
+	if (!strcmp(s, "lo"))
+		return "another name than \"lo\"";
 	return net_check_interface(s);
 }
 
@@ -227,6 +229,9 @@ static void read_uplink(struct json_reader *r, const struct json_at *at, void *o
 				   "mode \"static\" needs at least one address");
 		check_gateways(r, at, u);
 	}
+	if (u->match.name && !strcmp(u->match.name, n->bridge))
+		json_fault(r, &match, DIAG_VALUE, "\"%s\" is the pods' bridge",
+			   n->bridge);
 	if (u->mode == UPLINK_MODE_NONE)
 		for (size_t i = 0; i < ARRAY_SIZE(link_keys); i++)
 			only_with(r, at, link_keys[i], "static\", \"dhcp\" or \"kernel");
@@ -335,10 +340,10 @@ static void read_dns(struct json_reader *r, const struct json_at *at, void *out)
 /* ---- the section ---- */
 
 static const struct field network_fields[] = {
-	FIELD_CALL("uplink", FIELD_OBJECT, read_uplink),
-	FIELD_CALL("podCidrs", FIELD_LIST, read_ranges),
 	FIELD_AT("bridge", FIELD_STRING, struct machine_network, bridge,
 		 .check = check_bridge),
+	FIELD_CALL("uplink", FIELD_OBJECT, read_uplink),
+	FIELD_CALL("podCidrs", FIELD_LIST, read_ranges),
 	FIELD_AT("mtu", FIELD_INT, struct machine_network, mtu, .min = NET_MTU_MIN,
 		 .max = NET_MTU_MAX),
 	FIELD_CALL("dns", FIELD_OBJECT, read_dns),

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <json-c/json.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -35,48 +36,76 @@ static const struct annotation known[] = {
 
 /* ---- quantities ---- */
 
-/* apimachinery pkg/api/resource: decimal and binary suffixes. */
-static bool suffix_factor(const char *s, uint64_t *ret)
-{
-	static const char decimal[] = "kMGTPE", binary[] = "KMGTPE";
-	const char *at;
+#define DIGITS_MAX 18 /* of the number without its point; more than any quantity needs \
+		       */
 
-	*ret = 1;
+/* The number is mantissa * factor / 10^decimals. */
+struct quantity {
+	uint64_t mantissa, factor;
+	int decimals;
+};
+
+/* apimachinery pkg/api/resource: decimal and binary suffixes, and exponents. */
+static bool suffix_parse(const char *s, struct quantity *q)
+{
+	static const char decimal[] = "kMGTPE", binary[] = "KMGTPE", small[] = "mun";
+	const char *at;
+	char *end;
+	long exponent;
+
 	if (!*s)
 		return true;
 	if (s[1] == 'i' && !s[2] && (at = strchr(binary, *s))) {
-		*ret <<= 10 * (at - binary + 1);
+		q->factor <<= 10 * (at - binary + 1);
 		return true;
 	}
-	at = s[1] ? NULL : strchr(decimal, *s);
-	for (ptrdiff_t i = 0; at && i <= at - decimal; i++)
-		*ret *= 1000;
-	return at;
+	if (!s[1] && (at = strchr(decimal, *s))) {
+		for (ptrdiff_t i = 0; i <= at - decimal; i++)
+			q->factor *= 1000;
+		return true;
+	}
+	if (!s[1] && (at = strchr(small, *s))) {
+		q->decimals += 3 * (int)(at - small + 1);
+		return true;
+	}
+	if ((*s != 'e' && *s != 'E') || !s[1] || s[1] == ' ')
+		return false;
+	exponent = strtol(s + 1, &end, 10);
+	if (*end || exponent < -DIGITS_MAX || exponent > DIGITS_MAX)
+		return false;
+	for (; exponent > 0; exponent--)
+		q->factor *= 10;
+	q->decimals -= (int)exponent;
+	return true;
 }
 
-/* Digits with at most one point, then a suffix; below a bit is rounded up. What is too
- * large for the range that is allowed stops at its end. */
+/* Exact, and rounded up to a whole bit. What is beyond the range that is allowed stops
+ * at its end. */
 static bool quantity_parse(const char *s, uint64_t *ret)
 {
-	uint64_t whole = 0, part = 0, scale = 1, factor;
-	size_t digits = 0;
+	struct quantity q = { .factor = 1 };
+	unsigned __int128 value, divisor = 1;
+	int digits = 0;
+	bool point = false;
 
-	for (; *s >= '0' && *s <= '9'; s++, digits++)
-		whole = MIN(whole * 10 + (uint64_t)(*s - '0'), BITS_MAX + 1);
-	if (*s == '.')
-		for (s++; *s >= '0' && *s <= '9'; s++, digits++)
-			if (scale < BITS_MIN) {
-				part = part * 10 + (uint64_t)(*s - '0');
-				scale *= 10;
-			}
-	if (digits == 0 || !suffix_factor(s, &factor))
-		return false;
-	if (whole > (BITS_MAX + 1) / factor) {
-		*ret = BITS_MAX + 1;
-		return true;
+	s += *s == '+';
+	for (; (*s >= '0' && *s <= '9') || (*s == '.' && !point); s++) {
+		if (*s == '.') {
+			point = true;
+			continue;
+		}
+		if (++digits > DIGITS_MAX)
+			return false;
+		q.mantissa = q.mantissa * 10 + (uint64_t)(*s - '0');
+		q.decimals += point;
 	}
-	*ret = whole * factor +
-	       (part * (factor / scale) + (part * (factor % scale) + scale - 1) / scale);
+	if (digits == 0 || !suffix_parse(s, &q))
+		return false;
+	for (int i = 0; i < q.decimals; i++)
+		divisor *= 10;
+	value = (unsigned __int128)q.mantissa * q.factor;
+	value = value / divisor + (value % divisor != 0);
+	*ret = value > BITS_MAX ? BITS_MAX + 1 : (uint64_t)value;
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "config/manifest_parts.h"
 #include "config/net_check.h"
@@ -148,6 +149,29 @@ static void check_mode(struct json_reader *r, const struct json_at *at,
 		   n->mode, list);
 }
 
+static void check_gateway(struct json_reader *r, const struct json_at *at,
+			  const struct spec_network *n, const struct inet *gateway)
+{
+	struct json_at member = json_member(at, "gateway");
+	char text[INET_TEXT_BYTES];
+	bool family = false;
+
+	if (!gateway->family || n->n_ips == 0)
+		return;
+	for (size_t i = 0; i < n->n_ips; i++) {
+		family |= n->ips[i].family == gateway->family;
+		if (inet_same(&n->ips[i], gateway))
+			json_fault(r, &member, DIAG_VALUE,
+				   "gateway %s is the interface's own address",
+				   inet_format(gateway, text));
+	}
+	/* fe80::/10 is on every link. */
+	if (!family && !(gateway->family == AF_INET6 && gateway->bytes[0] == 0xfe))
+		json_fault(r, &member, DIAG_VALUE,
+			   "gateway %s without an address of its family in ips",
+			   inet_format(gateway, text));
+}
+
 static void check_network(struct json_reader *r, const struct json_at *at,
 			  const struct spec_network *n)
 {
@@ -172,6 +196,8 @@ static void check_network(struct json_reader *r, const struct json_at *at,
 		json_fault(r, at, DIAG_MISSING, "a network of type \"%s\" needs \"%s\"",
 			   kind_words[n->kind], wanted);
 	check_mode(r, at, n);
+	for (size_t i = 0; i < 2; i++)
+		check_gateway(r, at, n, &n->gateway[i]);
 	for (size_t i = 0; i < 2; i++)
 		if (n->gateway[i].family && !json_member(at, "ips").value) {
 			json_fault(r, at, DIAG_VALUE, "a gateway needs ips");
@@ -220,6 +246,20 @@ static const char *default_name(struct json_reader *r, size_t number)
 	return json_keep(r, name);
 }
 
+/* How often the list names the pod's own network. */
+static size_t pod_entries(const struct json_at *list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_length(list); i++) {
+		struct json_at item = json_element(list, i);
+		struct json_at type = json_member(&item, "type");
+
+		n += !strcmp(json_text(&type), kind_words[SPEC_NET_POD]);
+	}
+	return n;
+}
+
 static void read_network(struct json_reader *r, const struct json_at *at, void *out)
 {
 	struct pod_spec *pod = out;
@@ -232,10 +272,8 @@ static void read_network(struct json_reader *r, const struct json_at *at, void *
 		return; /* without a type nothing else can be said */
 	check_network(r, at, &n);
 	if (n.kind == SPEC_NET_POD) {
-		const struct spec_network *first = &pod->networks[0];
-
 		place = 0;
-		if (first->n_ips || first->has_mac || first->mtu || first->egress_bits)
+		if (pod_entries(at->parent) > 1)
 			json_fault(r, &type, DIAG_DUPLICATE,
 				   "a second network of type \"pod\"");
 		if (n.interface && strcmp(n.interface, "eth0"))

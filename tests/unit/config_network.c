@@ -141,6 +141,20 @@ static void test_networks(void **state)
 
 static void test_bandwidth(void **state)
 {
+	static const struct {
+		const char *text;
+		uint64_t bits;
+	} quantities[] = {
+		{ "1.2345M", 1234500 },
+		{ "1.0001G", 1000100000 },
+		{ "0.0001E", 100000000000000 },
+		{ "1e6", 1000000 },
+		{ "1.5E9", 1500000000 },
+		{ "1500000m", 1500 },
+		{ "+10M", 10000000 },
+		{ "1000.0001", 1001 },
+		{ "2Mi", 2097152 },
+	};
 	struct pod_spec *p = expect_pod(POD("'kubernetes.io/egress-bandwidth':'0.5M',"
 					    "'kubernetes.io/ingress-bandwidth':'1P'",
 					    ""));
@@ -149,6 +163,16 @@ static void test_bandwidth(void **state)
 	assert_int_equal(p->networks[0].egress_bits, 500000);
 	assert_int_equal(p->networks[0].ingress_bits, 1000000000000000);
 	pod_spec_free(p);
+	for (size_t i = 0; i < ARRAY_SIZE(quantities); i++) {
+		char text[512];
+
+		(void)snprintf(text, sizeof(text),
+			       POD("'kubernetes.io/egress-bandwidth':'%s'", ""),
+			       quantities[i].text);
+		p = expect_pod(text);
+		assert_int_equal(p->networks[0].egress_bits, quantities[i].bits);
+		pod_spec_free(p);
+	}
 	p = expect_pod(
 		POD("'kubernetes.io/egress-bandwidth':'1M'", "'hostNetwork':true,"));
 	assert_int_equal(diag.n, 1); /* a warning: it runs, and nobody limits it */
@@ -269,8 +293,8 @@ static const struct row bad_pods[] = {
 	  AT "/0/egress", "quantity" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`egress`:`999`}]"), DIAG_VALUE,
 	  AT "/0/egress", "1k" },
-	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`egress`:`99999999999999999999E`}]"),
-	  DIAG_VALUE, AT "/0/egress", "1P" },
+	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`egress`:`9999E`}]"), DIAG_VALUE,
+	  AT "/0/egress", "1P" },
 	{ NETS("[{`type`:`device`,`device`:`e`,`ingress`:`1M`}]"), DIAG_VALUE,
 	  AT "/0/ingress", "no meaning" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`interface`:`lo`}]"), DIAG_VALUE,
@@ -278,7 +302,7 @@ static const struct row bad_pods[] = {
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`interface`:`eth0`}]"), DIAG_DUPLICATE,
 	  AT "/0", "eth0" },
 	{ NETS("[{`type`:`pod`,`mtu`:1400},{`type`:`pod`}]"), DIAG_DUPLICATE,
-	  AT "/1/type", "second network" },
+	  AT "/0/type", "second network" },
 	{ NETS("[{`type`:`device`,`device`:`e`},{`type`:`device`,`device`:`e`}]"),
 	  DIAG_DUPLICATE, AT "/1", "twice" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`ips`:[`10.0.0.2/"
@@ -286,6 +310,18 @@ static const struct row bad_pods[] = {
 	       "{`type`:`bridge`,`bridge`:`c`,`ips`:[`11.0.0.2/"
 	       "8`],`gateway`:`11.0.0.1`}]"),
 	  DIAG_DUPLICATE, AT "/1", "second gateway for IPv4" },
+	{ NETS("[{`type`:`pod`},{`type`:`pod`}]"), DIAG_DUPLICATE, AT "/0/type",
+	  "second network" },
+	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`ips`:[`10.0.0.1/"
+	       "8`],`gateway`:`10.0.0.1`}]"),
+	  DIAG_VALUE, AT "/0/gateway", "own address" },
+	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`ips`:[`10.0.0.1/"
+	       "8`],`gateway`:`fd00::1`}]"),
+	  DIAG_VALUE, AT "/0/gateway", "family" },
+	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`egress`:`1e99`}]"), DIAG_VALUE,
+	  AT "/0/egress", "quantity" },
+	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`egress`:`1.2.3M`}]"), DIAG_VALUE,
+	  AT "/0/egress", "quantity" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`vlan`:1}]"), DIAG_UNKNOWN, AT "/0/vlan",
 	  "unknown" },
 	{ NETS("[{`type`:`bridge`,`type`:`bridge`,`bridge`:`b`}]"), DIAG_DUPLICATE, AT,
@@ -400,6 +436,9 @@ static const struct row bad_machines[] = {
 	{ N("'podCidrs':['10.1.0.0/16','10.2.0.0/16']"), DIAG_DUPLICATE,
 	  "/network/podCidrs/1", "IPv4" },
 	{ N("'bridge':'a-long-bridge0'"), DIAG_VALUE, "/network/bridge", "13" },
+	{ N("'bridge':'lo'"), DIAG_VALUE, "/network/bridge", "another name" },
+	{ N("'bridge':'up','uplink':{'mode':'dhcp','match':{'name':'up'}}"), DIAG_VALUE,
+	  UP "/match", "bridge" },
 	{ N("'bridge':'a/b'"), DIAG_VALUE, "/network/bridge", "interface" },
 	{ N("'mtu':1000"), DIAG_VALUE, "/network/mtu", "1280" },
 	{ N("'mtu':60"), DIAG_VALUE, "/network/mtu", "68" },

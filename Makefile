@@ -270,6 +270,7 @@ UNIT_TESTS := \
 	tests/unit/config_expand.c \
 	tests/unit/config_image.c \
 	tests/unit/config_machine.c \
+	tests/unit/config_machine_network.c \
 	tests/unit/config_manifest.c \
 	tests/unit/config_memory.c \
 	tests/unit/config_network.c \

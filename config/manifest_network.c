@@ -246,18 +246,17 @@ static const char *default_name(struct json_reader *r, size_t number)
 	return json_keep(r, name);
 }
 
-/* How often the list names the pod's own network. */
-static size_t pod_entries(const struct json_at *list)
+/* An entry before this one is the pod's own network already. */
+static bool is_second(const struct json_at *at)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < json_length(list); i++) {
-		struct json_at item = json_element(list, i);
+	for (size_t i = 0; i < at->index; i++) {
+		struct json_at item = json_element(at->parent, i);
 		struct json_at type = json_member(&item, "type");
 
-		n += !strcmp(json_text(&type), kind_words[SPEC_NET_POD]);
+		if (!strcmp(json_text(&type), kind_words[SPEC_NET_POD]))
+			return true;
 	}
-	return n;
+	return false;
 }
 
 static void read_network(struct json_reader *r, const struct json_at *at, void *out)
@@ -273,7 +272,7 @@ static void read_network(struct json_reader *r, const struct json_at *at, void *
 	check_network(r, at, &n);
 	if (n.kind == SPEC_NET_POD) {
 		place = 0;
-		if (pod_entries(at->parent) > 1)
+		if (is_second(at))
 			json_fault(r, &type, DIAG_DUPLICATE,
 				   "a second network of type \"pod\"");
 		if (n.interface && strcmp(n.interface, "eth0"))

@@ -176,7 +176,6 @@ static void test_everything(void **state)
 	assert_string_equal(p->namespace, "shop");
 	assert_string_equal(p->uid, "0a-B");
 	assert_int_equal(p->n_labels, 2);
-	assert_int_equal(p->n_annotations, 1);
 	assert_string_equal(p->annotations[0].key, "Podinit/k");
 	assert_string_equal(p->annotations[0].value, "any \xc3\xa9\n");
 	assert_int_equal(p->restart, RESTART_ON_FAILURE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config_network.c - networks in manifests and in machine.json: what is read, and what is
- * refused where and in which words.
+ * config_network.c - networks in manifests: what is read, and what is refused where and
+ * in which words.
  *
  * In the texts ' stands for ", and ` for \" inside of an annotation.
  */
@@ -17,7 +17,6 @@
 #include <sys/socket.h>
 
 #include "config/diag.h"
-#include "config/machine.h"
 #include "config/pod_spec.h"
 
 #define POD(annotations, spec)                                                  \
@@ -68,15 +67,6 @@ static struct pod_spec *expect_pod(const char *text)
 	if (!spec)
 		fail_msg("%s: %s", diag.items[0].pointer, diag.items[0].text);
 	return spec;
-}
-
-static int parse_machine(const char *text, struct machine *ret)
-{
-	char json[4096];
-	size_t len = to_json(text, json, sizeof(json));
-
-	diag_init(&diag, "machine.json");
-	return machine_parse(json, len, &diag, ret);
 }
 
 static void assert_inet(const struct inet *a, const char *cidr)
@@ -302,7 +292,7 @@ static const struct row bad_pods[] = {
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`interface`:`eth0`}]"), DIAG_DUPLICATE,
 	  AT "/0", "eth0" },
 	{ NETS("[{`type`:`pod`,`mtu`:1400},{`type`:`pod`}]"), DIAG_DUPLICATE,
-	  AT "/0/type", "second network" },
+	  AT "/1/type", "second network" },
 	{ NETS("[{`type`:`device`,`device`:`e`},{`type`:`device`,`device`:`e`}]"),
 	  DIAG_DUPLICATE, AT "/1", "twice" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`ips`:[`10.0.0.2/"
@@ -310,7 +300,7 @@ static const struct row bad_pods[] = {
 	       "{`type`:`bridge`,`bridge`:`c`,`ips`:[`11.0.0.2/"
 	       "8`],`gateway`:`11.0.0.1`}]"),
 	  DIAG_DUPLICATE, AT "/1", "second gateway for IPv4" },
-	{ NETS("[{`type`:`pod`},{`type`:`pod`}]"), DIAG_DUPLICATE, AT "/0/type",
+	{ NETS("[{`type`:`pod`},{`type`:`pod`}]"), DIAG_DUPLICATE, AT "/1/type",
 	  "second network" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`ips`:[`10.0.0.1/"
 	       "8`],`gateway`:`10.0.0.1`}]"),
@@ -358,141 +348,6 @@ static void test_bad_pods(void **state)
 	}
 }
 
-/* ---- machine.json ---- */
-
-static void test_machine_defaults(void **state)
-{
-	struct machine m;
-
-	(void)state;
-	assert_int_equal(parse_machine("{}", &m), 0);
-	assert_int_equal(m.network.uplink.mode, UPLINK_MODE_KERNEL);
-	assert_int_equal(m.network.uplink.timeout_ms, 10000);
-	assert_inet(&m.network.pod_range4, "10.88.0.0/16");
-	assert_inet(&m.network.pod_range6, "fd9c:70d1:8f2e::/64");
-	assert_string_equal(m.network.bridge, "pod0");
-	assert_string_equal(m.network.cluster_domain, "cluster.local");
-	assert_null(m.network.dns_servers);
-	assert_true(m.network.repair);
-	machine_free(&m);
-}
-
-static void test_machine_network(void **state)
-{
-	struct machine m;
-	const struct machine_uplink *u = &m.network.uplink;
-
-	(void)state;
-	assert_int_equal(
-		parse_machine(
-			"{'network':{'uplink':{'mode':'static','vlan':7,'bond':{"
-			"'ports':[{'name':'eth0'},{'mac':'02:00:00:00:00:01'}]},"
-			"'addresses':['192.0.2.2/24','2001:db8::2/64'],'gateway':"
-			"['192.0.2.1','fe80::1'],'mtu':9000,'timeoutMs':0},"
-			"'podCidrs':['10.9.0.0/24'],'bridge':'pods','mtu':1400,"
-			"'dns':{'nameservers':['192.0.2.3'],'searches':['a.example'],"
-			"'options':['ndots:2']},'clusterDomain':'k.test',"
-			"'repair':false}}",
-			&m),
-		0);
-	assert_int_equal(u->mode, UPLINK_MODE_STATIC);
-	assert_int_equal(u->n_addresses, 2);
-	assert_inet(&u->addresses[0], "192.0.2.2/24");
-	assert_int_equal(u->gateway[1].family, AF_INET6);
-	assert_int_equal(u->vlan_id, 7);
-	assert_int_equal(u->n_bond_ports, 2);
-	assert_string_equal(u->bond_mode, "active-backup");
-	assert_true(u->bond_ports[1].has_mac);
-	assert_int_equal(u->mtu, 9000);
-	assert_int_equal(u->timeout_ms, 0);
-	assert_inet(&m.network.pod_range4, "10.9.0.0/24");
-	assert_int_equal(m.network.pod_range6.family, 0);
-	assert_string_equal(m.network.bridge, "pods");
-	assert_string_equal(m.network.dns_options[0], "ndots:2");
-	assert_false(m.network.repair);
-	machine_free(&m);
-}
-
-#define N(x) "{'network':{" x "}}"
-#define U(x) N("'uplink':{" x "}")
-#define UP   "/network/uplink"
-
-static const struct row bad_machines[] = {
-	{ N("'podcidrs':[]"), DIAG_UNKNOWN, "/network/podcidrs", "\"podCidrs\"?" },
-	{ N("'podCidrs':[]"), DIAG_MISSING, "/network/podCidrs", "at least one" },
-	{ N("'podCidrs':['10.1.2.3/16']"), DIAG_VALUE, "/network/podCidrs/0",
-	  "10.1.0.0/16" },
-	{ N("'podCidrs':['10.0.0.0']"), DIAG_VALUE, "/network/podCidrs/0", "network" },
-	{ N("'podCidrs':['10.1.0.0/31']"), DIAG_VALUE, "/network/podCidrs/0",
-	  "too small" },
-	{ N("'podCidrs':['fd00::/127']"), DIAG_VALUE, "/network/podCidrs/0",
-	  "too small" },
-	{ N("'podCidrs':['10.0.0.0/7']"), DIAG_VALUE, "/network/podCidrs/0",
-	  "too large" },
-	{ N("'podCidrs':['127.0.0.0/8']"), DIAG_VALUE, "/network/podCidrs/0",
-	  "loopback" },
-	{ N("'podCidrs':['fe80::/64']"), DIAG_VALUE, "/network/podCidrs/0",
-	  "link-local" },
-	{ N("'podCidrs':['10.1.0.0/16','10.2.0.0/16']"), DIAG_DUPLICATE,
-	  "/network/podCidrs/1", "IPv4" },
-	{ N("'bridge':'a-long-bridge0'"), DIAG_VALUE, "/network/bridge", "13" },
-	{ N("'bridge':'lo'"), DIAG_VALUE, "/network/bridge", "another name" },
-	{ N("'bridge':'up','uplink':{'mode':'dhcp','match':{'name':'up'}}"), DIAG_VALUE,
-	  UP "/match", "bridge" },
-	{ N("'bridge':'a/b'"), DIAG_VALUE, "/network/bridge", "interface" },
-	{ N("'mtu':1000"), DIAG_VALUE, "/network/mtu", "1280" },
-	{ N("'mtu':60"), DIAG_VALUE, "/network/mtu", "68" },
-	{ N("'dns':{'nameservers':['x']}"), DIAG_VALUE, "/network/dns/nameservers/0",
-	  "IP address" },
-	{ N("'dns':{'nameservers':['1.1.1.1','1.1.1.2','1.1.1.3','1.1.1.4']}"),
-	  DIAG_LIMIT, "/network/dns/nameservers", "at most 3" },
-	{ N("'dns':{'options':['a b']}"), DIAG_VALUE, "/network/dns/options/0", "word" },
-	{ U(""), DIAG_MISSING, UP "/mode", "mode" },
-	{ U("'mode':'auto'"), DIAG_VALUE, UP "/mode", "dhcp" },
-	{ U("'mode':'static'"), DIAG_MISSING, UP, "at least one address" },
-	{ U("'mode':'dhcp','addresses':['192.0.2.2/24']"), DIAG_VALUE, UP "/addresses",
-	  "static" },
-	{ U("'mode':'dhcp','gateway':'192.0.2.1'"), DIAG_VALUE, UP "/gateway", "static" },
-	{ U("'mode':'none','mtu':1500"), DIAG_VALUE, UP "/mtu", "goes with" },
-	{ U("'mode':'static','addresses':['192.0.2.2']"), DIAG_VALUE, UP "/addresses/0",
-	  "prefix" },
-	{ U("'mode':'static','addresses':['192.0.2.2/24'],'gateway':'fd00::1'"),
-	  DIAG_VALUE, UP "/gateway", "family" },
-	{ U("'mode':'static','addresses':['192.0.2.2/24'],'gateway':['192.0.2.1',"
-	    "'192.0.2.3']"),
-	  DIAG_DUPLICATE, UP "/gateway/1", "IPv4" },
-	{ U("'mode':'static','addresses':['10.88.3.2/24']"), DIAG_VALUE, "/network",
-	  "overlaps" },
-	{ U("'mode':'dhcp','vlan':4095"), DIAG_VALUE, UP "/vlan", "4094" },
-	{ U("'mode':'dhcp','match':{'mac':'zz'}"), DIAG_VALUE, UP "/match/mac", "MAC" },
-	{ U("'mode':'dhcp','match':{'nam':'x'}"), DIAG_UNKNOWN, UP "/match/nam", "name" },
-	{ U("'mode':'dhcp','bond':{'ports':[]}"), DIAG_MISSING, UP "/bond/ports",
-	  "at least one" },
-	{ U("'mode':'dhcp','bond':{'ports':[{}]}"), DIAG_MISSING, UP "/bond/ports/0",
-	  "needs a name" },
-	{ U("'mode':'dhcp','bond':{'mode':'lacp','ports':[{'name':'a'}]}"), DIAG_VALUE,
-	  UP "/bond/mode", "802.3ad" },
-	{ U("'mode':'dhcp','match':{'name':'a'},'bond':{'ports':[{'name':'a'}]}"),
-	  DIAG_VALUE, UP "/match", "bond.ports" },
-};
-
-static void test_bad_machines(void **state)
-{
-	struct machine m;
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(bad_machines); i++) {
-		const struct row *b = &bad_machines[i];
-
-		if (parse_machine(b->text, &m) != -EINVAL || diag.errors != 1 ||
-		    diag.items[0].kind != b->kind ||
-		    strcmp(diag.items[0].pointer, b->pointer) != 0 ||
-		    !strstr(diag.items[0].text, b->words))
-			fail_msg("%s: %zu errors, %s: %s", b->text, diag.errors,
-				 diag.items[0].pointer, diag.items[0].text);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -503,9 +358,6 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_ports_and_env),
 		cmocka_unit_test(test_bad_pods),
-		cmocka_unit_test(test_machine_defaults),
-		cmocka_unit_test(test_machine_network),
-		cmocka_unit_test(test_bad_machines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,8 +119,7 @@ bool inet_contains(const struct inet *net, const struct inet *a)
 	if (!net->family || net->family != a->family)
 		return false;
 	cut.prefix = net->prefix;
-	return !memcmp(inet_masked(&cut).bytes, inet_masked(net).bytes,
-		       inet_length(net));
+	return !memcmp(inet_masked(&cut).bytes, inet_masked(net).bytes, inet_length(net));
 }
 
 bool inet_overlap(const struct inet *a, const struct inet *b)

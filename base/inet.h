@@ -33,7 +33,7 @@ int inet_parse_address(const char *text, struct inet *ret);
 const char *inet_format(const struct inet *a, char buf[static INET_TEXT_BYTES]);
 const char *inet_format_cidr(const struct inet *a, char buf[static INET_TEXT_BYTES]);
 
-size_t inet_length(const struct inet *a);       /* bytes of its family: 4, 16 */
+size_t inet_length(const struct inet *a);      /* bytes of its family: 4, 16 */
 struct inet inet_masked(const struct inet *a); /* bits behind the prefix cleared */
 bool inet_same(const struct inet *a, const struct inet *b); /* address, not prefix */
 bool inet_contains(const struct inet *net, const struct inet *a); /* family too */

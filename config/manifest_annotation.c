@@ -36,8 +36,7 @@ static const struct annotation known[] = {
 
 /* ---- quantities ---- */
 
-#define DIGITS_MAX 18 /* of the number without its point; more than any quantity needs \
-		       */
+#define DIGITS_MAX 18 /* of the mantissa; no quantity needs more */
 
 /* The number is mantissa * factor / 10^decimals. */
 struct quantity {

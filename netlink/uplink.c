@@ -27,7 +27,7 @@
 #define CLASS_DIR      "/sys/class/net"
 #define JOB_TIMEOUT_NS (10 * NSEC_PER_SEC)
 #define RETRY_NS       (2 * NSEC_PER_SEC)
-#define BOND_NAME      "bond0"
+#define BOND_NAME      "uplink0" /* the module makes a bond0 of its own when it is loaded */
 /* IFF_LOWER_UP of linux/if.h, which cannot stand beside net/if.h: the carrier itself.
  * IFF_RUNNING follows it within a second (net/core/link_watch.c). */
 #define FLAG_CARRIER   (1u << 16)

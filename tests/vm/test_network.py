@@ -90,3 +90,27 @@ class Network(VMCase):
     def test_nothing_is_left(self):
         lines = self.output("host", "ls /sys/class/net", hostNetwork=True)
         self.assertEqual([n for n in lines if n.startswith("pv")], [])
+
+
+class VlanOnBond(VMCase):
+    """Links only: nobody answers on that VLAN."""
+
+    @classmethod
+    def vm_options(cls):
+        return {"forwards": [], "machine": {"onPodsDone": "stay", "network": {"uplink": {
+            "mode": "static", "bond": {"ports": [{"driver": "virtio_net"}]}, "vlan": 7,
+            "addresses": ["192.0.2.9/24"], "gateway": "192.0.2.1", "mtu": 1400}}}}
+
+    def test_address_is_on_the_vlan_of_the_bond(self):
+        guest = self.vm
+        guest.wait_until(lambda: "uplink uplink0.7: ready, 192.0.2.9/24" in guest.console_text,
+                         "the uplink", 60)
+        guest.command("pod-create", manifest=pod("look", container(
+            "c", "ip addr show dev uplink0.7; cat /sys/class/net/uplink0/bonding/slaves "
+                 "/sys/class/net/uplink0/bonding/mode; ip route"), hostNetwork=True))
+        guest.wait_event("POD_CHANGED", pod="look", timeout=60, phase="Succeeded")
+        text = "\n".join(line["text"] for line in
+                         guest.command("logs", name="look", member="c")["lines"])
+        for part in ("inet 192.0.2.9/24", "mtu 1400", "eth0\n", "active-backup",
+                     "default via 192.0.2.1 dev uplink0.7"):
+            self.assertIn(part, text)

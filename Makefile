@@ -292,6 +292,7 @@ UNIT_TESTS := \
 	tests/unit/init_shutdown.c \
 	tests/unit/init_signals.c \
 	tests/unit/netlink_link.c \
+	tests/unit/netlink_nft.c \
 	tests/unit/netlink_nl.c \
 	tests/unit/netlink_plan.c \
 	tests/unit/netlink_plan_bridge.c \
@@ -369,10 +370,16 @@ $(BUILD)/podinit-nft: $(call objects,$(SRC_nft)) $(BUILD)/lib/base.a
 unit_name = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(1))
 unit_room = $(firstword $(subst _, ,$(notdir $(basename $(1)))))
 
+# What a test needs of programs that are in no room.
+UNIT_SRC_netlink_nft  := $(filter-out netlink/nft_main.c,$(SRC_nft))
+UNIT_LIBS_netlink_nft  = $(NFT_LIBS)
+
 define unit_rule
-$(call unit_name,$(1)): $(call objects,$(1)) $(call archives,$(call unit_room,$(1)))
+$(call unit_name,$(1)): $(call objects,$(1) $(UNIT_SRC_$(notdir $(basename $(1))))) \
+		$(call archives,$(call unit_room,$(1)))
 	@mkdir -p $$(@D)
-	$$(call msg,LD,$$@)$(CC) $(CFLAGS) $(SANITIZE) -o $$@ $$^ $(LIBS) -lcmocka
+	$$(call msg,LD,$$@)$(CC) $(CFLAGS) $(SANITIZE) -o $$@ $$^ $(LIBS) \
+		$$(UNIT_LIBS_$$(@F)) -lcmocka
 endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call unit_rule,$(t))))
 
@@ -441,11 +448,12 @@ asan: ## the unit tests under AddressSanitizer and UBSan
 
 FUZZ_SECONDS ?= 120
 FUZZ_FLAGS   := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
-FUZZERS      := control log_split manifest
+FUZZERS      := control log_split manifest nft_request
 
-FUZZ_SRC_control   := $(SRC_control)
-FUZZ_SRC_log_split := pod/log_split.c
-FUZZ_SRC_manifest  :=
+FUZZ_SRC_control     := $(SRC_control)
+FUZZ_SRC_log_split   := pod/log_split.c
+FUZZ_SRC_manifest    :=
+FUZZ_SRC_nft_request := netlink/nft_parse.c netlink/nft_request.c
 
 define fuzz_rule
 $(BUILD)/fuzz/$(1): tests/fuzz/$(1).c $(FUZZ_SRC_$(1)) $(SRC_config) $(SRC_base)

@@ -5,6 +5,11 @@
  */
 #include "netlink_fixture.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
 #include "netlink/nft_job.h"
 
 #define RESET "reset pod0 10.88.0.0/16 fd9c:70d1:8f2e::/64\n"
@@ -394,6 +399,59 @@ static void check_filter(void)
 	MUST(!shell("nft list table inet podinit 2>/dev/null"));
 }
 
+/* What the kernel answers when the module of a kind of chain is not there, as with this
+ * kind that nobody has: ENOENT, on the message that asks for it. */
+static void check_absent_module(void)
+{
+	static const struct nft_chain chain = { .name = "c",
+						.what = "add nat chain c",
+						.type = "nonesuch",
+						.module = "nft_chain_nat" };
+	struct nft_batch b;
+	const struct nft_op *op;
+	struct err e = { 0 };
+
+	nft_batch_begin(&b);
+	nft_put_table(&b);
+	nft_put_chain(&b, &chain);
+	nft_batch_end(&b);
+	MUST(nft_send(&b, &op, &e) == -ENOENT && !op);
+	MUST(strstr(e.text, "add nat chain c: the kernel has no nft_chain_nat"));
+	nft_batch_free(&b);
+	MUST(!shell("nft list table inet podinit 2>/dev/null"));
+}
+
+/* Without nfnetlink it is the socket that fails. */
+static void check_absent_family(void)
+{
+	static const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPROTONOSUPPORT),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_SIZE(code), (struct sock_filter *)code };
+	struct nft_batch b;
+	const struct nft_op *op;
+	struct err e = { 0 };
+
+	MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+	nft_batch_begin(&b);
+	nft_put_table(&b);
+	nft_batch_end(&b);
+	MUST(nft_send(&b, &op, &e) == -EPROTONOSUPPORT && !op);
+	MUST(strstr(e.text, "the kernel has no nfnetlink"));
+	nft_batch_free(&b);
+}
+
+static void test_absent_modules(void **state)
+{
+	(void)state;
+	in_machine(check_absent_module);
+	in_machine(check_absent_family);
+}
+
 static void test_table(void **state)
 {
 	(void)state;
@@ -416,6 +474,7 @@ int main(void)
 		cmocka_unit_test(test_malformed_as_a_whole),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_absent_modules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -349,7 +349,6 @@ static const struct field network_fields[] = {
 	FIELD_CALL("dns", FIELD_OBJECT, read_dns),
 	FIELD_AT("clusterDomain", FIELD_STRING, struct machine_network, cluster_domain,
 		 .check = name_check_subdomain),
-	FIELD_AT("repair", FIELD_BOOL, struct machine_network, repair),
 	FIELD_TABLE_END,
 };
 
@@ -359,7 +358,6 @@ void machine_network_defaults(struct machine_network *n)
 		.uplink = { .mode = UPLINK_MODE_KERNEL, .timeout_ms = 10 * 1000 },
 		.bridge = "pod0",
 		.cluster_domain = "cluster.local",
-		.repair = true,
 	};
 	(void)inet_parse_cidr("10.88.0.0/16", &n->pod_range4);
 	/* A unique local prefix (RFC 4193). It never leaves the machine untranslated. */

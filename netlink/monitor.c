@@ -225,11 +225,3 @@ void monitor_unlisten(struct monitor_listener *l)
 	if (l->node.next)
 		list_remove(&l->node);
 }
-
-void monitor_close(struct monitor *m)
-{
-	if (m->fd < 0)
-		return;
-	loop_src_remove(&m->src);
-	fd_close(&m->fd);
-}

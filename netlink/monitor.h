@@ -59,6 +59,5 @@ struct monitor {
 int monitor_open(struct monitor *m, struct loop *loop, struct err *e);
 void monitor_listen(struct monitor *m, struct monitor_listener *l);
 void monitor_unlisten(struct monitor_listener *l); /* harmless when it does not listen */
-void monitor_close(struct monitor *m);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * plan.h - the interfaces of one network namespace: made, checked, removed.
+ * plan.h - the interfaces of one network namespace: made and removed.
  *
  * Owns: nothing; a struct net_plan is one block without pointers, so that a child that is
  * forked with it, or a later PID 1, can use it as it is.
- * Called by: pod's helper children (sandbox, clean-up, check), never by PID 1's loop:
+ * Called by: pod's helper children (sandbox, clean-up), never by PID 1's loop:
  * every function here talks to the kernel and may wait for the rtnl lock.
  * Knows links, addresses and routes; does not know pods.
  */
@@ -107,15 +107,5 @@ int net_plan_apply(const struct net_plan *plan, const struct net_machine *m,
  * namespace NICs go back to. */
 int net_plan_remove(const struct net_plan *plan, struct nl *machine, struct nl *pod,
 		    int machine_fd, struct err *e);
-
-/* Compares with the kernel: links there, up, on their bridge; addresses and default
- * routes there. 0; or -ENODEV, -ENETDOWN, -EADDRNOTAVAIL, -ENETUNREACH with e naming the
- * first object that is wrong ("eth0 has lost 10.88.0.2/16"); or another -errno. */
-int net_plan_check(const struct net_plan *plan, const struct net_machine *m,
-		   struct nl *machine, struct nl *pod, struct err *e);
-
-/* Puts back what net_plan_check() finds missing. 0 or -errno with e. */
-int net_plan_repair(const struct net_plan *plan, const struct net_machine *m,
-		    struct nl *machine, struct nl *pod, int netns_fd, struct err *e);
 
 #endif

@@ -2,8 +2,7 @@
 /*
  * plan_configure.c - what a pod's link needs to be of use: addresses, routes, a limit.
  *
- * Owns: nothing. Called by: plan_apply.c for new links, plan_check.c to put back what is
- * missing.
+ * Owns: nothing. Called by: plan_apply.c for new links.
  */
 #include <sys/socket.h>
 

@@ -2,7 +2,7 @@
 /*
  * qdisc.h - the rate limit of a link: a token bucket (tc-tbf(8)) as its root qdisc.
  *
- * Owns: nothing. Called by: plan_apply.c and plan_check.c, in helper children.
+ * Owns: nothing. Called by: plan_apply.c and plan_configure.c, in helper children.
  * A qdisc limits what leaves a link: a pod's egress is limited on its own side, its
  * ingress on the machine's side of the veth pair.
  */

@@ -207,7 +207,6 @@ int network_assign(struct pod *pod, struct err *e)
 void network_forget(struct pod *pod)
 {
 	pod->net.ports_held = false;
-	list_remove(&pod->net.suspect);
 	network_plan_free(pod->pods->network, pod);
 }
 

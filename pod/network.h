@@ -66,12 +66,4 @@ size_t network_host_ips(const struct pods *pods, struct inet *ret, size_t max);
 /* /run/netns/NAME: "POD" in namespace default, else "NAMESPACE_POD". */
 void network_netns_name(const struct pod *pod, char *buf, size_t size);
 
-/* ---- network_watch.c ---- */
-
-/* An interface or address went away behind our back: looks at the pods that are
- * concerned, in a child; sets pod->net.wrong, and repairs when machine.json says so. */
-struct network_watch;
-int network_watch_start(struct network_watch **ret, struct pods *pods);
-void network_watch_forget(struct pod *pod);
-
 #endif

@@ -40,7 +40,6 @@ struct network {
 	char trouble[200]; /* of the machine's side, "" = none */
 	struct number_pool slots, hosts4, hosts6;
 	struct network_rules rules;
-	struct network_watch *watch;
 };
 
 /* network_ports.c */

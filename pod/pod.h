@@ -133,9 +133,6 @@ struct pod_net {
 	bool filter_wanted;    /* podinit/network-policy, not in the kernel yet */
 	enum pod_rules rules;  /* of its host ports */
 	bool rules_settled;    /* the last run was about them too */
-	const char *wrong;     /* static reason, NULL = as planned: NetworkReady False */
-	char wrong_text[160];
-	struct list suspect; /* in network_watch.c's list of what to look at again */
 };
 
 struct pod {

@@ -166,7 +166,6 @@ static struct pod *pod_new(struct pods *pods, size_t n_members)
 	pod->created_wall_ns = time_wall_ns();
 	pod->n_members = n_members;
 	list_init(&pod->starting);
-	list_init(&pod->net.suspect);
 	sandbox_init(&pod->sandbox);
 	child_init(&pod->cleanup);
 	for (size_t i = 0; i < CONDITION_MAX; i++)

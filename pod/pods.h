@@ -149,21 +149,4 @@ struct json_object *pods_timeline_json(const struct pods *pods);
 int member_log_json(struct pod *pod, const char *member, size_t max_lines,
 		    int64_t attempt, struct json_object **ret);
 
-/*
- * Links, addresses, routes, port maps and counters: pod-net. A helper child asks the
- * kernel, so the answer comes later: q->done, from the loop, exactly once unless
- * pods_net_cancel() was called before. result: owned by done(), NULL with e filled.
- * {"machine":{...inspect.h..., "uplink":{...}},"pods":[{"namespace","name","netns",
- *  "ips":[],"condition":{...},"ports":[{"hostIP","hostPort","protocol","podIP","podPort",
- *  "member"}],"links":[...],"routes":[...]}]}
- */
-struct pods_net_query {
-	void (*done)(struct pods_net_query *q, struct json_object *result,
-		     const struct err *e);
-	struct pods_net_job *job; /* private */
-};
-/* pod NULL = all of them and the machine. 0 or -errno (-EAGAIN: too many are running). */
-int pods_net_ask(struct pods *pods, struct pod *pod, struct pods_net_query *q);
-void pods_net_cancel(struct pods_net_query *q); /* harmless after done() */
-
 #endif

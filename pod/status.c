@@ -130,11 +130,10 @@ static void update_conditions(struct pod *pod)
 	set_condition(pod, CONDITION_SCHEDULED, true, NULL);
 	set_condition(pod, CONDITION_SANDBOX, sandbox_ready(pod), NULL);
 	if (pod->net.plan) {
-		bool network = network_up(pod) && !pod->net.wrong;
+		bool network = network_up(pod);
 
 		set_condition(pod, CONDITION_NETWORK, network,
 			      network                 ? NULL :
-			      pod->net.wrong          ? pod->net.wrong :
 			      pod->state == POD_ENDED ? "NetworkRemoved" :
 							"NetworkNotMade");
 	}

@@ -53,7 +53,6 @@ static void test_machine_defaults(void **state)
 	assert_string_equal(m.network.bridge, "pod0");
 	assert_string_equal(m.network.cluster_domain, "cluster.local");
 	assert_null(m.network.dns_servers);
-	assert_true(m.network.repair);
 	machine_free(&m);
 }
 
@@ -71,8 +70,7 @@ static void test_machine_network(void **state)
 			"['192.0.2.1','fe80::1'],'mtu':9000,'timeoutMs':0},"
 			"'podCidrs':['10.9.0.0/24'],'bridge':'pods','mtu':1400,"
 			"'dns':{'nameservers':['192.0.2.3'],'searches':['a.example'],"
-			"'options':['ndots:2']},'clusterDomain':'k.test',"
-			"'repair':false}}",
+			"'options':['ndots:2']},'clusterDomain':'k.test'}}",
 			&m),
 		0);
 	assert_int_equal(u->mode, UPLINK_MODE_STATIC);
@@ -89,7 +87,6 @@ static void test_machine_network(void **state)
 	assert_int_equal(m.network.pod_range6.family, 0);
 	assert_string_equal(m.network.bridge, "pods");
 	assert_string_equal(m.network.dns_options[0], "ndots:2");
-	assert_false(m.network.repair);
 	machine_free(&m);
 }
 

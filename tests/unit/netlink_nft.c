@@ -315,7 +315,7 @@ static const char filter_rules[] =
 	" elements = { 192.0.2.0/25, 255.255.255.0/24 }; }\n"
 	"chain input { type filter hook input priority 0; policy drop;\n"
 	"iifname lo accept\nct state established,related accept\n"
-	"meta l4proto icmp accept\nmeta l4proto ipv6-icmp accept\n"
+	"meta l4proto 1 accept\nmeta l4proto 58 accept\n"
 	"ip saddr @internal4 accept\nip6 saddr @internal6 accept\n"
 	"ip saddr @external4 meta l4proto . th dport @ports accept\n}\n}\n";
 

@@ -121,9 +121,8 @@ static void on_changed(void *arg, const struct uplink_info *info)
 	if (info->state == UPLINK_READY)
 		warn_overlap(n, info);
 	pods_uplink_changed(n->pods, info);
-	if (n->settled ||
-	    (info->state != UPLINK_READY && info->state != UPLINK_NONE &&
-	     info->state != UPLINK_FAILED && info->state != UPLINK_NO_CARRIER))
+	if (n->settled || (info->state != UPLINK_READY && info->state != UPLINK_NONE &&
+			   info->state != UPLINK_FAILED))
 		return;
 	n->settled = true;
 	n->on_settled(n->arg);

@@ -53,10 +53,13 @@ static enum uplink_state state_of(const struct uplink *u)
 {
 	if (u->mode == UPLINK_MODE_NONE)
 		return UPLINK_NONE;
-	if (u->applied && u->index && !u->carrier)
-		return UPLINK_NO_CARRIER;
-	if (u->applied && u->index)
+	if (u->applied && u->index && u->carrier)
 		return UPLINK_READY;
+	/* Before it was ready once the carrier is only on its way: drivers take a moment.
+	 */
+	if (u->applied && u->index &&
+	    (u->info.state == UPLINK_READY || u->info.state == UPLINK_NO_CARRIER))
+		return UPLINK_NO_CARRIER;
 	if (u->late)
 		return UPLINK_FAILED;
 	return u->index ? UPLINK_WORKING : UPLINK_WAITING;
@@ -77,7 +80,7 @@ static void fill_info(const struct uplink *u, struct uplink_info *info)
 		memcpy(info->servers, s->servers, sizeof(info->servers));
 		memcpy(info->search, s->search, sizeof(info->search));
 	}
-	if (info->state == UPLINK_NO_CARRIER)
+	if (u->applied && u->index && !u->carrier)
 		(void)snprintf(info->reason, sizeof(info->reason), "no carrier");
 	else if (info->state != UPLINK_READY && info->state != UPLINK_NONE)
 		(void)snprintf(info->reason, sizeof(info->reason), "%s", u->reason);

@@ -191,10 +191,10 @@ static void finish(struct pod *pod)
 		log_warn("pod %s/%s: cgroup %s: %s", pod->namespace, pod->name, pod->uid,
 			 strerror(-r));
 	pod->state = POD_ENDED;
-	pod_update_status(pod);
 	pod->world_left = true;
 	pod->logs_left = true;
 	network_end(pod);
+	pod_update_status(pod);
 	advance_ended(pod);
 	pods_pod_ended(pods, pod);
 }

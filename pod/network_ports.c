@@ -220,11 +220,19 @@ static void tell_pods(struct network *net)
 static void rules_failed(struct network *net, const char *why)
 {
 	struct network_rules *rules = &net->rules;
-	int64_t delay = backoff_next(&rules->backoff, &net->pods->backoff, 0);
+	struct pod *pod = rules->filter;
 	bool known = rules->trouble[0];
+	int64_t delay;
 
 	rules->filter = NULL;
-	settle(net, false);
+	if (pod && pod_ended(pod)) { /* its end stopped the helper */
+		pod_advance(pod);
+		rules_run(net);
+		return;
+	}
+	if (!pod) /* a pod's own table says nothing of the machine's */
+		settle(net, false);
+	delay = backoff_next(&rules->backoff, &net->pods->backoff, 0);
 	(void)snprintf(rules->trouble, sizeof(rules->trouble), "%s: %.160s", NFT_PROGRAM,
 		       why);
 	tell_pods(net);

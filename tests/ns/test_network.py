@@ -170,6 +170,10 @@ class Addresses(Network):
         # An ended pod keeps its address until its record goes.
         guest.command("pod-stop", name="a", graceSeconds=0)
         guest.wait_phase("a", "Failed")
+        condition, = [c for c in guest.status("a")["conditions"]
+                      if c["type"] == "NetworkReady"]
+        self.assertEqual((condition["status"], condition["reason"]),
+                         ("False", "NetworkRemoved"))
         self.create(self.sleeper("e"))
         self.assertEqual(guest.status("e")["podIP"], "10.88.0.5")
 
@@ -406,6 +410,9 @@ class Leaks(Network):
         for n in range(50):
             manifest = pod(f"p{n}", container("c", "exec sleep 1000", ports=[
                 {"containerPort": 1, "hostPort": 1000 + n}]))
+            if n % 2:  # stopped while the helper makes its filter, too
+                manifest["metadata"]["annotations"] = {"podinit/network-policy": json.dumps(
+                    {"internalNetworks": ["10.0.0.0/8"]})}
             guest.command("pod-create", manifest=manifest)
             guest.command("pod-delete", name=f"p{n}", graceSeconds=0)
         for n in range(50):

@@ -138,6 +138,9 @@ class Pods(VMCase):
             "main", "i=0; while [ $i -lt 500 ]; do echo line $i; i=$((i + 1)); done;"
                     " printf 'no newline'; echo complaint >&2")))
         self.vm.wait_phase(name, "Succeeded")
+        # An exit is told before the lines that are still to be sent.
+        self.vm.wait_log(name, "main", "no newline")
+        self.vm.wait_log(name, "main", "complaint")
         out = [text for stream, text in self.vm.log_lines(name, "main")
                if stream == "stdout"]
         self.assertEqual(out, [f"line {i}" for i in range(500)] + ["no newline"])

@@ -265,3 +265,13 @@ bool child_ok(const struct child *child)
 {
 	return !child->timed_out && !child->exit.by_signal && child->exit.status == 0;
 }
+
+const char *child_failure(struct child *child)
+{
+	if (child->timed_out)
+		return "timed out";
+	if (child->exit.by_signal)
+		return "killed";
+	child->output[strcspn(child->output, "\n")] = '\0';
+	return child->output;
+}

@@ -61,4 +61,8 @@ void child_cancel(struct child *child);
 /* true when it ran to exit code 0 in time. */
 bool child_ok(const struct child *child);
 
+/* When it did not: "timed out", "killed", or the first line of its output, which is cut
+ * there. Valid as long as the output is. */
+const char *child_failure(struct child *child);
+
 #endif

@@ -33,17 +33,7 @@ int fd_set_nonblock(int fd)
 	return 0;
 }
 
-int fd_clear_cloexec(int fd)
-{
-	int flags = fcntl(fd, F_GETFD);
-
-	if (flags < 0 || fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC) < 0)
-		return -errno;
-	return 0;
-}
-
-/* Reads until end of file or until the buffer is full. */
-static ssize_t read_full(int fd, char *buf, size_t size)
+ssize_t fd_read_full(int fd, char *buf, size_t size)
 {
 	size_t len = 0;
 
@@ -61,6 +51,23 @@ static ssize_t read_full(int fd, char *buf, size_t size)
 	return (ssize_t)len;
 }
 
+int fd_write_full(int fd, const void *data, size_t len)
+{
+	const char *at = data;
+
+	while (len > 0) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
 ssize_t fd_read_file_at(int dir_fd, const char *path, char *buf, size_t size)
 {
 	_cleanup_close_ int fd = openat(dir_fd, path, READ_FLAGS);
@@ -68,7 +75,7 @@ ssize_t fd_read_file_at(int dir_fd, const char *path, char *buf, size_t size)
 
 	if (fd < 0)
 		return -errno;
-	n = read_full(fd, buf, size);
+	n = fd_read_full(fd, buf, size);
 	if (n < 0)
 		return n;
 	if ((size_t)n == size)
@@ -98,7 +105,7 @@ ssize_t fd_read_whole_at(int dir_fd, const char *path, size_t max, char **ret)
 	buf = malloc(want + 1);
 	if (!buf)
 		return -ENOMEM;
-	n = read_full(fd, buf, want + 1);
+	n = fd_read_full(fd, buf, want + 1);
 	if (n < 0)
 		return n;
 	if ((size_t)n > want)

@@ -30,8 +30,11 @@ static inline int fd_steal(int *fd)
 /* Makes O_NONBLOCK so. 0 or -errno. */
 int fd_set_nonblock(int fd);
 
-/* Clears FD_CLOEXEC (only ever in a child, on a descriptor meant for the program). */
-int fd_clear_cloexec(int fd);
+/* Reads until end of file or until buf is full: the length, or -errno. */
+ssize_t fd_read_full(int fd, char *buf, size_t size);
+
+/* Writes all of it to a blocking file. 0 or -errno, with a part of it written. */
+int fd_write_full(int fd, const void *data, size_t len);
 
 /* Reads a small file relative to dir_fd (AT_FDCWD allowed) into buf, NUL-terminated;
  * at most size - 1 bytes. Returns the length or -errno; -EFBIG when the file is longer.

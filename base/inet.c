@@ -122,6 +122,22 @@ bool inet_contains(const struct inet *net, const struct inet *a)
 	return !memcmp(inet_masked(&cut).bytes, inet_masked(net).bytes, inet_length(net));
 }
 
+bool inet_link_local(const struct inet *a)
+{
+	return a->family == AF_INET6 && a->bytes[0] == 0xfe &&
+	       (a->bytes[1] & 0xc0) == 0x80;
+}
+
+bool inet_on_link(const struct inet *addrs, size_t n, const struct inet *a)
+{
+	if (inet_link_local(a))
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (inet_contains(&addrs[i], a))
+			return true;
+	return false;
+}
+
 bool inet_overlap(const struct inet *a, const struct inet *b)
 {
 	const struct inet *wide = a->prefix <= b->prefix ? a : b;

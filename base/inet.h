@@ -37,6 +37,10 @@ size_t inet_length(const struct inet *a);      /* bytes of its family: 4, 16 */
 struct inet inet_masked(const struct inet *a); /* bits behind the prefix cleared */
 bool inet_same(const struct inet *a, const struct inet *b); /* address, not prefix */
 bool inet_contains(const struct inet *net, const struct inet *a); /* family too */
+/* fe80::/10: on every link (RFC 4291, 2.5.6). */
+bool inet_link_local(const struct inet *a);
+/* A neighbour of one of these addresses: in the network of one of them, or link-local. */
+bool inet_on_link(const struct inet *addrs, size_t n, const struct inet *a);
 bool inet_overlap(const struct inet *a, const struct inet *b);
 /* The address n after the network's own (n = 0): a new value with net's prefix; family 0
  * when it is beyond the prefix. */

@@ -26,11 +26,6 @@ static const char *const groups_words[] = { "Merge", "Strict", NULL };
 
 _Static_assert(sizeof(enum restart_policy) == sizeof(int), "enum as int");
 
-const char *restart_policy_name(enum restart_policy p)
-{
-	return p <= RESTART_NEVER ? restart_words[p] : "?";
-}
-
 /* One array for initContainers and containers, made when the first of them is read. */
 static bool spec_reserve_members(struct json_reader *r, const struct json_at *spec,
 				 struct pod_spec *pod)

@@ -234,8 +234,6 @@ void manifest_free(struct manifest *m); /* frees the specs that were not taken *
 
 void pod_spec_free(struct pod_spec *spec); /* NULL allowed */
 
-const char *restart_policy_name(enum restart_policy p); /* "Always", ... */
-
 const char *port_protocol_name(enum port_protocol p); /* "TCP", ... */
 
 #endif

@@ -22,25 +22,6 @@
 /* More users than that are no image's, and the text is held while the pod lives. */
 #define USER_FILE_BYTES (1u << 20)
 
-static int read_up_to(int fd, char *buf, size_t size, size_t *ret_len)
-{
-	size_t len = 0;
-
-	while (len < size) {
-		ssize_t n = read(fd, buf + len, size - len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		len += (size_t)n;
-	}
-	*ret_len = len;
-	return 0;
-}
-
 /* A regular file of the image as text; 0 with *ret NULL when there is none. It is looked
  * at through O_PATH first: to open a device or a fifo can already have an effect. */
 static int read_user_file(int root_fd, const char *path, char **ret)
@@ -49,8 +30,7 @@ static int read_user_file(int root_fd, const char *path, char **ret)
 	_cleanup_close_ int fd = -1;
 	_cleanup_free_ char *text = NULL;
 	struct stat st;
-	size_t len = 0;
-	int r;
+	ssize_t len;
 
 	*ret = NULL;
 	if (path_fd < 0)
@@ -69,9 +49,9 @@ static int read_user_file(int root_fd, const char *path, char **ret)
 	text = malloc((size_t)st.st_size + 1);
 	if (!text)
 		return -ENOMEM;
-	r = read_up_to(fd, text, (size_t)st.st_size, &len);
-	if (r < 0)
-		return r;
+	len = fd_read_full(fd, text, (size_t)st.st_size);
+	if (len < 0)
+		return (int)len;
 	text[len] = '\0';
 	*ret = ptr_steal(&text);
 	return 0;

@@ -59,6 +59,7 @@ static void exit_code_and_output_of_a_program(void **state)
 	assert_int_equal(proc_exit_code(&child.exit), 3);
 	assert_false(child.exit.by_signal || child.timed_out);
 	assert_string_equal(child.output, "to stdout\nto stderr\n");
+	assert_string_equal(child_failure(&child), "to stdout");
 }
 
 static void signal_is_not_an_exit_code(void **state)
@@ -70,6 +71,7 @@ static void signal_is_not_an_exit_code(void **state)
 	assert_true(child.exit.by_signal);
 	assert_int_equal(child.exit.status, SIGTERM);
 	assert_false(child_ok(&child));
+	assert_string_equal(child_failure(&child), "killed");
 }
 
 static void failed_exec_is_127_and_says_why(void **state)
@@ -101,6 +103,7 @@ static void killed_at_its_deadline(void **state)
 	assert_true(child.timed_out && child.exit.by_signal);
 	assert_int_equal(child.exit.status, SIGKILL);
 	assert_false(child_ok(&child));
+	assert_string_equal(child_failure(&child), "timed out");
 }
 
 static void cancelled_is_not_timed_out(void **state)

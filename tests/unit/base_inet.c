@@ -103,6 +103,31 @@ static void test_networks(void **state)
 	assert_false(inet_overlap(&a, &wide));
 }
 
+static void test_neighbours(void **state)
+{
+	struct inet addrs[] = { inet("10.0.0.9/24"), inet("2001:db8::9/64") };
+	static const char *const on[] = { "10.0.0.1", "2001:db8::1", "fe80::1",
+					  "febf:ffff::1" };
+	static const char *const off[] = { "10.0.1.1", "2001:db8:0:1::1", "fec0::1",
+					   "fe7f::1", "169.254.0.1" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(on); i++) {
+		struct inet a = inet(on[i]);
+
+		if (!inet_on_link(addrs, ARRAY_SIZE(addrs), &a))
+			fail_msg("%s is no neighbour", on[i]);
+		assert_true(inet_link_local(&a) == (i > 1));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(off); i++) {
+		struct inet a = inet(off[i]);
+
+		if (inet_on_link(addrs, ARRAY_SIZE(addrs), &a) || inet_link_local(&a))
+			fail_msg("%s is a neighbour", off[i]);
+	}
+	assert_false(inet_on_link(addrs, 0, &addrs[0]));
+}
+
 static void test_count(void **state)
 {
 	struct inet four = inet("10.9.0.8/29"), six = inet("fd00::/64"),
@@ -146,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_networks),
+		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_count),
 		cmocka_unit_test(test_mac),
 	};

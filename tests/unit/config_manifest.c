@@ -149,7 +149,7 @@ static void test_defaults(void **state)
 	assert_false(c->no_new_privs || c->tty || c->stdin_open || c->stdin_once ||
 		     c->init);
 	assert_true(p->n_volumes == 0 && c->n_env == 0 && c->n_mounts == 0);
-	assert_string_equal(restart_policy_name(p->restart), "Always");
+	assert_int_equal(p->restart, RESTART_ALWAYS);
 	pod_spec_free(p);
 }
 

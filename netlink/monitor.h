@@ -5,7 +5,7 @@
  * Owns: one socket in RTNLGRP_LINK, _IPV4_IFADDR, _IPV6_IFADDR, _IPV4_ROUTE and
  * _IPV6_ROUTE with NETLINK_LISTEN_ALL_NSID: events of the namespaces that have an nsid in
  * the machine's come with it (include/uapi/linux/netlink.h). Called by: the loop at
- * LOOP_NETLINK, a bounded number of messages a turn. Never blocks, never asks the kernel
+ * LOOP_KERNEL, a bounded number of messages a turn. Never blocks, never asks the kernel
  * anything: an event is a hint, and whoever listens re-reads what it cares for.
  * ENOBUFS (the queue overran) is counted and told as lost.
  */

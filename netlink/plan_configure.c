@@ -21,17 +21,6 @@ bool plan_skips(const struct inet *a)
 	return a->family == AF_INET6 && !nl_has_ipv6();
 }
 
-static bool on_link(const struct net_if *i, const struct inet *gw)
-{
-	if (gw->family == AF_INET6 && gw->bytes[0] == 0xfe &&
-	    (gw->bytes[1] & 0xc0) == 0x80)
-		return true; /* fe80::/10 is on every link (RFC 4291, 2.5.6) */
-	for (size_t k = 0; k < i->n_addrs; k++)
-		if (inet_contains(&i->addrs[k], gw))
-			return true;
-	return false;
-}
-
 struct route plan_default_route(const struct net_plan *plan, size_t n, int index,
 				const struct inet *gw)
 {
@@ -39,7 +28,8 @@ struct route plan_default_route(const struct net_plan *plan, size_t n, int index
 			       .to = { .family = gw->family },
 			       .gateway = *gw,
 			       .metric = n ? METRIC_BASE + (uint32_t)n : 0,
-			       .onlink = !on_link(&plan->ifs[n], gw) };
+			       .onlink = !inet_on_link(plan->ifs[n].addrs,
+						       plan->ifs[n].n_addrs, gw) };
 }
 
 void plan_configure(struct nl_batch *pod, const struct net_plan *plan, size_t n,

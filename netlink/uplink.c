@@ -105,11 +105,6 @@ static void tell(struct uplink *u)
 	u->hooks.changed(u->hooks.arg, &u->info);
 }
 
-const struct uplink_info *uplink_info(const struct uplink *u)
-{
-	return &u->info;
-}
-
 /* ---- the link ---- */
 
 static void lose_link(struct uplink *u, const char *why)
@@ -171,15 +166,10 @@ static void read_link(struct uplink *u)
 static void job_done(struct child *child)
 {
 	struct uplink *u = container_of(child, struct uplink, child);
-	char *newline = strchr(child->output, '\n');
 
-	if (newline)
-		*newline = '\0';
 	if (!child_ok(child)) {
-		(void)snprintf(u->reason, sizeof(u->reason), "%.150s",
-			       child->timed_out      ? "setting it up timed out" :
-			       child->exit.by_signal ? "setting it up was killed" :
-						       child->output);
+		(void)snprintf(u->reason, sizeof(u->reason), "setting it up: %.140s",
+			       child_failure(child));
 		log_warn("uplink %s: %s", u->link, u->reason);
 		(void)loop_timer_set(u->loop, &u->retry,
 				     time_add(loop_now(u->loop), RETRY_NS));
@@ -188,11 +178,14 @@ static void job_done(struct child *child)
 	}
 	u->index = (int)if_nametoindex(u->link);
 	read_link(u);
-	u->prepared = true;
+	u->prepared = u->up = true;
 	u->reason[0] = '\0';
 	if (u->job.addresses) {
 		u->now = u->job.settings;
-		u->applied = true;
+		u->applied = u->now.n_addrs > 0;
+		u->have_lease = u->applied;
+		if (!u->applied)
+			(void)snprintf(u->reason, sizeof(u->reason), "the lease is lost");
 	}
 	uplink_advance(u);
 }
@@ -226,8 +219,10 @@ void uplink_advance(struct uplink *u)
 		tell(u);
 		return;
 	}
-	if (child_running(&u->child) || u->retry.loop)
+	if (child_running(&u->child) || u->retry.loop) {
+		tell(u);
 		return;
+	}
 	if (!u->prepared) {
 		if (find_link(u))
 			start_job(u, false);
@@ -265,17 +260,68 @@ static void deadline_due(struct loop_timer *timer)
 
 /* ---- events ---- */
 
+static void rename_link(struct uplink *u, const char *name)
+{
+	(void)snprintf(u->link, sizeof(u->link), "%s", name);
+	memcpy(u->job.link, u->link, sizeof(u->job.link));
+	if (!u->job.vlan_id)
+		memcpy(u->job.nic, u->link, sizeof(u->job.nic));
+}
+
+/* A port of the bond that was not there when it was made, or has come back. */
+static bool is_missing_port(const struct uplink *u, const struct monitor_event *ev)
+{
+	char name[16];
+
+	for (size_t i = 0; !(ev->flags & IFF_SLAVE) && i < u->config->n_bond_ports; i++)
+		if (uplink_match_find(&u->config->bond_ports[i], CLASS_DIR, name) == 0 &&
+		    !strcmp(name, ev->name))
+			return true;
+	return false;
+}
+
 static void on_own_link(struct uplink *u, const struct monitor_event *ev)
 {
 	bool carrier = ev->flags & FLAG_CARRIER, was = u->carrier;
+	bool up = ev->flags & IFF_UP, was_up = u->up;
 
 	u->mtu = ev->mtu;
 	u->carrier = carrier;
 	if (strcmp(ev->name, u->link) != 0)
-		(void)snprintf(u->link, sizeof(u->link), "%s", ev->name);
+		rename_link(u, ev->name);
+	u->up = up;
 	if (carrier && !was)
 		uplink_client_renew(u); /* perhaps another network is behind the cable */
-	tell(u);
+	/* Routes, and IPv6 addresses, went when somebody set it down. */
+	if (up && !was_up && u->applied)
+		u->renewed = true;
+	uplink_advance(u);
+}
+
+/* Taken by somebody else, or by the kernel at the end of a lease. */
+static void on_address_gone(struct uplink *u, const struct inet *a)
+{
+	char text[INET_TEXT_BYTES];
+	size_t i = 0;
+
+	while (i < u->now.n_addrs && !inet_same(&u->now.addrs[i], a))
+		i++;
+	if (i == u->now.n_addrs || !u->applied || !u->up || child_running(&u->child))
+		return;
+	log_warn("uplink %s: %s is gone", u->link, inet_format_cidr(a, text));
+	u->applied = false;
+	if (u->mode == UPLINK_MODE_DHCP) {
+		u->have_lease = false;
+		u->now = (struct uplink_settings){ 0 };
+		(void)snprintf(u->reason, sizeof(u->reason), "the lease is over");
+		uplink_client_renew(u);
+	} else {
+		(void)snprintf(u->reason, sizeof(u->reason), "%s was taken away", text);
+		/* Not at once: whoever did it may not have finished. */
+		(void)loop_timer_set(u->loop, &u->retry,
+				     time_add(loop_now(u->loop), RETRY_NS));
+	}
+	uplink_advance(u);
 }
 
 static void on_event(struct monitor_listener *l, const struct monitor_event *ev)
@@ -290,8 +336,12 @@ static void on_event(struct monitor_listener *l, const struct monitor_event *ev)
 		lose_link(u, "the interface is gone");
 	else if (ev->what == MONITOR_LINK && u->index && ev->index == u->index)
 		on_own_link(u, ev);
+	else if (ev->what == MONITOR_ADDR_GONE && u->index && ev->index == u->index)
+		on_address_gone(u, &ev->addr);
 	else if (ev->what == MONITOR_LINK && !u->index && !strcmp(ev->name, u->link))
 		u->carrier = ev->flags & FLAG_CARRIER;
+	else if (ev->what == MONITOR_LINK && u->prepared && is_missing_port(u, ev))
+		u->prepared = false; /* the job takes it in, and leaves the rest alone */
 	/* A new one may be the one that is waited for. */
 	if (!u->prepared && (ev->what == MONITOR_LINK || ev->what == MONITOR_LOST ||
 			     ev->what == MONITOR_LINK_GONE))

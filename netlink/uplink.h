@@ -2,10 +2,10 @@
 /*
  * uplink.h - the machine's way out: found, configured, watched.
  *
- * Owns: the uplink's state machine (a table), the DHCP client's process, what is known of
- * the interface. Called by: init at boot; then the loop (rtnetlink events through
- * netlink/monitor.h, child ends, one deadline timer). Never blocks: requests to the
- * kernel go out from a child with a deadline.
+ * Owns: what is known of the interface and what comes next, the DHCP client's process.
+ * Called by: init at boot; then the loop (rtnetlink events through netlink/monitor.h,
+ * child ends, one deadline timer). Never blocks: requests to the kernel go out from a
+ * child with a deadline.
  *
  * Modes: static (addresses and gateways of machine.json), dhcp (busybox udhcpc in the
  * foreground, its lease handed over by podinit itself as the script, applied here through
@@ -64,9 +64,8 @@ struct uplink_hooks {
 int uplink_start(struct uplink **ret, struct loop *loop, struct monitor *monitor,
 		 const struct machine_network *config, const char *ip,
 		 const struct uplink_hooks *hooks, struct err *e);
-const struct uplink_info *uplink_info(const struct uplink *u);
 /* {"mode","state","interface","mtu","carrier","addresses":[],"gateways":[],"servers":[],
- * "reason","lease":{...}} for podinit-info and podctl net. */
+ * "reason","lease":{...}} for podinit-info. */
 struct json_object *uplink_json(const struct uplink *u);
 const char *uplink_state_name(enum uplink_state s);
 /* Stops the DHCP client; nothing is taken from the interface. */

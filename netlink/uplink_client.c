@@ -29,6 +29,8 @@ static void take_message(struct uplink *u, char *text)
 	enum lease_event event;
 	struct uplink_settings s;
 
+	if (!u->prepared || !child_running(&u->client))
+		return; /* of a client that was stopped, for a link that is gone */
 	if (uplink_lease_parse(text, &event, &s) < 0) {
 		log_warn("uplink %s: a lease that cannot be used", u->link);
 		return;
@@ -37,14 +39,14 @@ static void take_message(struct uplink *u, char *text)
 	case LEASE_BOUND:
 	case LEASE_RENEW:
 		u->want = s;
-		u->have_lease = u->renewed = true;
+		u->have_lease = u->renewed = u->client_bound = true;
 		break;
-	case LEASE_DECONFIG: /* also the first thing it ever says */
-		if (!u->applied || !u->now.n_addrs)
+	case LEASE_DECONFIG:
+		/* It begins with it: what an earlier one got is still good. */
+		if (!u->client_bound || !u->applied)
 			return;
 		u->want = (struct uplink_settings){ 0 };
-		u->have_lease = u->renewed = true;
-		(void)snprintf(u->reason, sizeof(u->reason), "the lease is lost");
+		u->have_lease = u->renewed = true; /* to be carried out like one */
 		break;
 	case LEASE_FAIL:
 	case LEASE_NAK:
@@ -138,6 +140,7 @@ void uplink_client_start(struct uplink *u)
 		argv[1] = alone;
 		program = argv + 1;
 	}
+	u->client_bound = false;
 	u->client.name = "udhcpc";
 	u->client.argv = program;
 	u->client.timeout_ns = TIME_NEVER;

@@ -118,6 +118,17 @@ static void keep_adverts(const struct uplink_job *j)
 	(void)fd_write_file_at(AT_FDCWD, path, "2"); /* ENOENT: a kernel without IPv6 */
 }
 
+/* Else the new address of a lease goes with the old one, when both are in one network
+ * (promote_secondaries in Documentation/networking/ip-sysctl.rst). */
+static void keep_secondaries(const struct uplink_job *j)
+{
+	char path[80];
+
+	(void)snprintf(path, sizeof(path),
+		       "/proc/sys/net/ipv4/conf/%s/promote_secondaries", j->link);
+	(void)fd_write_file_at(AT_FDCWD, path, "1");
+}
+
 static int bring_up(struct nl *nl, const struct uplink_job *j, struct err *e)
 {
 	struct nl_batch *b = NULL;
@@ -143,23 +154,14 @@ static int bring_up(struct nl *nl, const struct uplink_job *j, struct err *e)
 
 /* ---- addresses and routes ---- */
 
-static bool reaches(const struct uplink_settings *s, const struct inet *gateway)
-{
-	if (gateway->family == AF_INET6 && gateway->bytes[0] == 0xfe)
-		return true;
-	for (size_t i = 0; i < s->n_addrs; i++)
-		if (inet_contains(&s->addrs[i], gateway))
-			return true;
-	return false;
-}
-
 static struct route route_by(const struct uplink_settings *s, int index,
 			     const struct inet *to, const struct inet *gateway)
 {
 	return (struct route){ .index = index,
 			       .to = *to,
 			       .gateway = *gateway,
-			       .onlink = gateway->family && !reaches(s, gateway),
+			       .onlink = gateway->family &&
+					 !inet_on_link(s->addrs, s->n_addrs, gateway),
 			       .replace = true };
 }
 
@@ -169,6 +171,41 @@ static bool has_address(const struct uplink_settings *s, const struct inet *a)
 		if (inet_same(&s->addrs[i], a) && s->addrs[i].prefix == a->prefix)
 			return true;
 	return false;
+}
+
+static bool has_route(const struct uplink_settings *s, const struct uplink_route *r)
+{
+	for (size_t i = 0; i < s->n_routes; i++)
+		if (inet_same(&s->routes[i].to, &r->to) &&
+		    s->routes[i].to.prefix == r->to.prefix)
+			return true; /* perhaps by another gateway: it was replaced */
+	return false;
+}
+
+static void drop_route(struct nl_batch *b, const struct uplink_job *j, int index,
+		       const struct inet *to, const struct inet *gateway)
+{
+	struct route route = route_by(&j->old, index, to, gateway);
+
+	route_delete(b, j->link, &route);
+	nl_batch_ignore(b, ESRCH);
+}
+
+/* What an earlier lease had and this one has not. */
+static void drop_routes(struct nl_batch *b, const struct uplink_job *j, int index)
+{
+	const struct uplink_settings *s = &j->settings, *old = &j->old;
+
+	for (size_t i = 0; i < old->n_routes; i++)
+		if (!has_route(s, &old->routes[i]))
+			drop_route(b, j, index, &old->routes[i].to,
+				   &old->routes[i].gateway);
+	for (size_t i = 0; i < 2; i++) {
+		struct inet any = { .family = old->gateway[i].family };
+
+		if (old->gateway[i].family && !s->gateway[i].family)
+			drop_route(b, j, index, &any, &old->gateway[i]);
+	}
 }
 
 static int configure(struct nl *nl, const struct uplink_job *j, struct err *e)
@@ -196,6 +233,7 @@ static int configure(struct nl *nl, const struct uplink_job *j, struct err *e)
 		if (s->gateway[i].family)
 			route_add(b, j->link, &route);
 	}
+	drop_routes(b, j, index);
 	for (size_t i = 0; i < old->n_addrs; i++) {
 		if (has_address(s, &old->addrs[i]))
 			continue;
@@ -218,6 +256,8 @@ int uplink_job_run(void *arg)
 		r = make_vlan(nl, j, &e);
 	if (r == 0)
 		keep_adverts(j);
+	if (r == 0)
+		keep_secondaries(j);
 	if (r == 0)
 		r = bring_up(nl, j, &e);
 	if (r == 0 && j->addresses)

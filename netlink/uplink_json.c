@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * uplink_json.c - the uplink for podinit-info and podctl net; see uplink.h.
+ * uplink_json.c - the uplink for podinit-info; see uplink.h.
  */
 #include <json-c/json.h>
 

@@ -20,6 +20,7 @@ struct uplink {
 	/* What is known. */
 	char link[16];
 	int index; /* 0 = no link */
+	bool up;   /* IFF_UP, once it is prepared */
 	bool carrier;
 	uint32_t mtu;
 	bool prepared;   /* bond, VLAN and link are up */
@@ -40,6 +41,7 @@ struct uplink {
 
 	/* uplink_client.c */
 	struct child client; /* udhcpc */
+	bool client_bound;   /* it has had a lease since it was started */
 	int lease_fd;        /* our end, -1 = none */
 	struct loop_src lease_src;
 };

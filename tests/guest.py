@@ -70,8 +70,9 @@ class Guest:
 
     # ---- waiting -------------------------------------------------------------------
 
-    def wait_until(self, condition, what, timeout=WAIT_S):
-        """Handles input until condition() is true; returns its value."""
+    def wait_until(self, condition, what, timeout=WAIT_S, every=None):
+        """Handles input until condition() is true; returns its value. every: seconds, for
+        what comes without a word of podinit's."""
         deadline = time.monotonic() + timeout
         while True:
             value = condition()
@@ -82,7 +83,7 @@ class Guest:
                 raise AssertionError(f"after {timeout} s still no {what}")
             if not self._selector.get_map():
                 raise AssertionError(f"podinit is gone; no {what}")
-            for key, _ in self._selector.select(left):
+            for key, _ in self._selector.select(min(left, every or left)):
                 key.data()
 
     def wait_console(self, pattern, timeout=WAIT_S):

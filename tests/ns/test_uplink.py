@@ -7,6 +7,7 @@ The cable is a veth pair: one end in podinit's namespace, the other in one besid
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 
@@ -133,6 +134,28 @@ class Static(Uplink):
         self.plug(enter)
         self.wait_console("uplink up0: ready")
 
+    def test_what_was_taken_away_comes_back(self):
+        guest, enter = self.begin(machine=self.static())
+        self.plug(enter)
+        self.wait_console("uplink up0: ready")
+        for what in (["addr", "del", "192.0.2.9/24", "dev", "up0"],
+                     ["-6", "addr", "del", "2001:db8::9/64", "dev", "up0"]):
+            before = len(guest.console_text)
+            self.in_machine("ip", *what)
+            guest.wait_until(lambda: "was taken away" in guest.console_text[before:],
+                             "the loss", WAIT_S)
+            guest.wait_until(lambda: "up0: ready" in guest.console_text[before:],
+                             "ready again", WAIT_S)
+            self.assertEqual(sorted(self.addresses()), ["192.0.2.9/24", "2001:db8::9/64"])
+            self.assertEqual(self.default_routes(), [("192.0.2.1", "up0")])
+        self.in_machine("ip", "link", "set", "up0", "down")
+        self.wait_console("uplink up0: no-carrier")
+        self.assertEqual(self.default_routes(), [])
+        self.in_machine("ip", "link", "set", "up0", "up")
+        guest.wait_until(lambda: self.default_routes() == [("192.0.2.1", "up0")] and
+                         "2001:db8::9/64" in self.addresses(), "routes", WAIT_S,
+                         every=0.02)
+
     def test_mtu_reaches_the_pods(self):
         guest, enter = self.begin([pod("p", SLEEP)], machine=self.static(mtu=1400))
         self.plug(enter)
@@ -158,6 +181,76 @@ class Dhcp(Uplink):
         with open(guest.path("/run/podinit/resolv.conf"), encoding="ascii") as text:
             self.assertEqual(text.read(), "nameserver 192.0.2.53\nsearch a.example b.example\n")
 
+    def leased(self):
+        guest, enter = self.begin(machine=machine({"mode": "dhcp"}))
+        self.plug(enter)
+        self.dnsmasq(enter)
+        guest.wait_until(lambda: "up0: ready" in guest.console_text, "a lease", 30)
+        return guest
+
+    def clients(self):
+        pids = (self.guest.cgroup.path / "init/cgroup.procs").read_text().split()
+        return [int(p) for p in pids if self.comm(p) in ("busybox", "udhcpc")]
+
+    def client(self):
+        # It may not be past its exec yet.
+        self.guest.wait_until(self.clients, "a client", WAIT_S, every=0.02)
+        pid, = self.clients()
+        return pid
+
+    def say(self, **lease):
+        """What the client's script would."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            sock.sendto("".join(f"{k}={v}\n" for k, v in lease.items()).encode(),
+                        self.guest.path("/run/podinit/lease.sock"))
+
+    def test_lease_is_given_back_and_asked_for_again(self):
+        guest = self.leased()
+        os.kill(self.client(), signal.SIGUSR2)  # udhcpc(8): release
+        self.wait_console("uplink up0: working: the lease is lost")
+        self.assertNotEqual(self.uplink()["state"], "ready")
+        self.assertEqual((self.addresses(), self.default_routes()), ([], []))
+        before = len(guest.console_text)
+        os.kill(self.client(), signal.SIGUSR1)  # renew
+        guest.wait_until(lambda: "up0: ready" in guest.console_text[before:], "a lease", 30)
+        self.assertEqual(self.default_routes(), [("192.0.2.1", "up0")])
+
+    def test_what_a_new_lease_no_longer_has_goes(self):
+        guest = self.leased()
+        routes = lambda: {r["dst"]: r.get("gateway") for r in
+                          json.loads(self.in_machine("ip", "-j", "-4", "route"))
+                          if r["dst"] != "192.0.2.0/24"}
+        self.say(event="renew", ip="192.0.2.60", mask="24", lease="120",
+                 staticroutes="198.51.100.0/24 192.0.2.7 203.0.113.0/24 192.0.2.7")
+        guest.wait_until(lambda: "192.0.2.60/24" in self.uplink()["addresses"], "it", WAIT_S,
+                         every=0.02)
+        self.assertEqual(self.addresses(), ["192.0.2.60/24"])
+        self.assertEqual(routes(), {"198.51.100.0/24": "192.0.2.7",
+                                    "203.0.113.0/24": "192.0.2.7"})
+        # The interface has another name since; it is the same one.
+        self.in_machine("ip", "link", "set", "up0", "down")
+        self.in_machine("ip", "link", "set", "up0", "name", "up1", "up")
+        self.wait_console("udhcpc has ended")
+        guest.wait_until(lambda: "192.0.2.60/24" not in self.uplink()["addresses"],
+                         "another client", WAIT_S, every=0.02)
+        self.assertNotIn("the lease is lost", guest.console_text)
+        self.say(event="renew", ip="192.0.2.61", mask="24", lease="120", router="192.0.2.1",
+                 staticroutes="203.0.113.0/24 192.0.2.8")
+        guest.wait_until(lambda: "192.0.2.61/24" in self.uplink()["addresses"], "it", WAIT_S,
+                         every=0.02)
+        self.assertEqual(self.uplink()["interface"], "up1")
+        self.assertEqual(self.addresses("up1"), ["192.0.2.61/24"])
+        self.assertEqual(routes(), {"203.0.113.0/24": "192.0.2.8"})
+
+    def test_a_lease_ends(self):
+        guest = self.leased()
+        self.say(event="renew", ip="192.0.2.60", mask="24", lease="1")
+        self.wait_console("uplink up0: 192.0.2.60/24 is gone")
+        guest.wait_until(lambda: self.uplink()["state"] == "ready" and
+                         self.uplink()["addresses"] != ["192.0.2.60/24"], "another", 30,
+                         every=0.02)
+        self.assertEqual(self.default_routes(), [("192.0.2.1", "up0")])
+
     def test_server_comes_late(self):
         guest, enter = self.begin([pod("p", SLEEP)],
                                   machine=machine({"mode": "dhcp", "timeoutMs": 500}))
@@ -168,19 +261,13 @@ class Dhcp(Uplink):
         self.guest.wait_until(lambda: "up0: ready" in self.guest.console_text, "a lease", 30)
 
     def test_client_is_started_again(self):
-        guest, enter = self.begin(machine=machine({"mode": "dhcp"}))
-        self.plug(enter)
-        self.dnsmasq(enter)
-        self.guest.wait_until(lambda: "up0: ready" in self.guest.console_text, "a lease", 30)
-        def clients():
-            pids = (guest.cgroup.path / "init/cgroup.procs").read_text().split()
-            return [int(p) for p in pids if self.comm(p) in ("busybox", "udhcpc")]
-        first, = clients()
+        guest = self.leased()
+        first = self.client()
         os.kill(first, signal.SIGKILL)
         self.wait_console("udhcpc has ended")
         self.guest.wait_until(
             lambda: guest.console_text.count("asking for a lease") == 2, "another", WAIT_S)
-        self.assertNotIn(first, clients())
+        self.assertNotEqual(self.client(), first)
 
     @staticmethod
     def comm(pid):

@@ -179,21 +179,17 @@ static void check_gateways(struct json_reader *r, const struct json_at *at,
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct inet *g = &u->gateway[i];
-		bool family = false, reachable = false;
+		bool family = false;
 
-		/* fe80:: is on every link. */
-		if (!g->family ||
-		    (i && g->bytes[0] == 0xfe && (g->bytes[1] & 0xc0) == 0x80))
+		if (!g->family || inet_link_local(g))
 			continue;
-		for (size_t k = 0; k < u->n_addresses; k++) {
+		for (size_t k = 0; k < u->n_addresses; k++)
 			family |= u->addresses[k].family == g->family;
-			reachable |= inet_contains(&u->addresses[k], g);
-		}
 		if (!family)
 			json_fault(r, &gateway, DIAG_VALUE,
 				   "gateway %s without an address of its family",
 				   inet_format(g, text));
-		else if (!reachable)
+		else if (!inet_on_link(u->addresses, u->n_addresses, g))
 			json_warn(r, &gateway,
 				  "gateway %s is in none of the addresses' networks; it "
 				  "is taken to be on the link",
@@ -263,23 +259,28 @@ static bool range_fits(struct json_reader *r, const struct json_at *at,
 	return true;
 }
 
+/* By what it holds, not by its first address. */
 static bool range_usable(struct json_reader *r, const struct json_at *at,
 			 const struct inet *range)
 {
-	const uint8_t *b = range->bytes;
-	bool bad;
+	static const char *const reserved[] = { "0.0.0.0/8",      "127.0.0.0/8",
+						"169.254.0.0/16", "224.0.0.0/3",
+						"::/8",           "fe80::/10",
+						"ff00::/8" };
 
-	if (range->family == AF_INET)
-		bad = b[0] == 0 || b[0] == 127 || b[0] >= 224 ||
-		      (b[0] == 169 && b[1] == 254);
-	else
-		bad = b[0] == 0 || b[0] == 0xff ||
-		      (b[0] == 0xfe && (b[1] & 0xc0) == 0x80);
-	if (bad)
+	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++) {
+		struct inet other;
+
+		(void)inet_parse_cidr(reserved[i], &other);
+		if (!inet_overlap(range, &other))
+			continue;
 		json_fault(r, at, DIAG_VALUE,
-			   "%.64s is loopback, link-local, multicast or reserved",
-			   json_text(at));
-	return !bad;
+			   "%.64s holds %s, which is loopback, link-local, multicast or "
+			   "reserved",
+			   json_text(at), reserved[i]);
+		return false;
+	}
+	return true;
 }
 
 static void read_ranges(struct json_reader *r, const struct json_at *at, void *out)

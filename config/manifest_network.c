@@ -165,8 +165,7 @@ static void check_gateway(struct json_reader *r, const struct json_at *at,
 				   "gateway %s is the interface's own address",
 				   inet_format(gateway, text));
 	}
-	/* fe80::/10 is on every link. */
-	if (!family && !(gateway->family == AF_INET6 && gateway->bytes[0] == 0xfe))
+	if (!family && !inet_link_local(gateway))
 		json_fault(r, &member, DIAG_VALUE,
 			   "gateway %s without an address of its family in ips",
 			   inet_format(gateway, text));

@@ -3,8 +3,8 @@
  * host_ports.h - which pod has which port of the machine.
  *
  * Owns: nothing; who has a port stands in struct pod (net.ports_held and the spec).
- * Called by: network.c at creation, network_ports.c and network_inspect.c for what a port
- * is translated to.
+ * Called by: network.c at creation, network_ports.c for what a port is translated
+ * to.
  */
 #ifndef POD_HOST_PORTS_H
 #define POD_HOST_PORTS_H

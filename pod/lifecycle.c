@@ -65,15 +65,14 @@ static void cleanup_due(struct loop_timer *timer)
 }
 
 /* A pod's data must not outlive its record: tried again until it is gone. */
-static void cleanup_failed(struct pod *pod, const char *what, const char *why)
+static void cleanup_failed(struct pod *pod, const void *what, const char *why)
 {
 	int64_t delay = backoff_next(&pod->cleanup_backoff, &pod->pods->backoff, 0);
 
-	/* At the machine's end everything is killed, and what lies in memory goes anyway.
-	 */
 	if (pod->pods->stopping)
-		return;
-	log_warn("pod %s/%s: %s not removed: %s", pod->namespace, pod->name, what, why);
+		return; /* killed with everything else */
+	log_warn("pod %s/%s: %s not removed: %s", pod->namespace, pod->name,
+		 what == pod->log_dir ? pod->log_dir : "network and volumes", why);
 	if (what == pod->log_dir) {
 		pod->logs_left = false; /* logs are no secret of the next pod: given up */
 		return;
@@ -95,12 +94,7 @@ static void cleanup_done(struct child *child)
 	struct pod *pod = container_of(child, struct pod, cleanup);
 
 	if (!child_ok(child))
-		cleanup_failed(pod,
-			       child->arg == pod->log_dir ? pod->log_dir :
-							    "network and volumes",
-			       child->timed_out      ? "timed out" :
-			       child->exit.by_signal ? "killed" :
-						       child->output);
+		cleanup_failed(pod, child->arg, child_failure(child));
 	else if (child->arg == pod->log_dir)
 		pod->logs_left = false;
 	else
@@ -136,9 +130,7 @@ static void start_cleanup(struct pod *pod, int (*run)(void *arg), void *arg, int
 	pod->cleanup.done = cleanup_done;
 	r = child_start(pod->pods->loop, &pod->cleanup);
 	if (r < 0)
-		cleanup_failed(pod,
-			       arg == pod->log_dir ? pod->log_dir : "network and volumes",
-			       strerror(-r));
+		cleanup_failed(pod, arg, strerror(-r));
 }
 
 static void start_log_cleanup(struct pod *pod)
@@ -168,6 +160,9 @@ static void start_log_cleanup(struct pod *pod)
 static void advance_ended(struct pod *pod)
 {
 	if (child_running(&pod->cleanup) || pod->cleanup_retry.loop)
+		return;
+	/* At the machine's end all of it goes by itself. */
+	if (pod->pods->stopping)
 		return;
 	/* The filter's helper may be in the namespace. */
 	if (pod->world_left && network_down(pod))
@@ -261,7 +256,7 @@ void pod_advance(struct pod *pod)
 		if (!sandbox_ready(pod))
 			return;
 		pod->state = POD_INIT;
-		pod_update_status(pod);
+		sandbox_tell(pod, NULL);
 		pod_advance(pod);
 		return;
 	case POD_INIT:

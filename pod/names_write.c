@@ -70,20 +70,6 @@ static int names_dir_open(const struct pod *pod, struct names_dir *ret)
 	return 0;
 }
 
-static int write_all(int fd, const struct buf *text)
-{
-	size_t at = 0;
-
-	while (at < text->len) {
-		ssize_t n = write(fd, buf_head(text) + at, text->len - at);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		at += n < 0 ? 0 : (size_t)n;
-	}
-	return 0;
-}
-
 /* The number of the process is in the name, so one that exists is of a dead one. */
 static int temporary_make(int run_fd, const char *name, const struct buf *text)
 {
@@ -95,7 +81,7 @@ static int temporary_make(int run_fd, const char *name, const struct buf *text)
 		fd = openat(run_fd, name, flags, 0644);
 	if (fd < 0)
 		return -errno;
-	r = fchmod(fd, 0644) < 0 ? -errno : write_all(fd, text);
+	r = fchmod(fd, 0644) < 0 ? -errno : fd_write_full(fd, buf_head(text), text->len);
 	if (r < 0)
 		(void)unlinkat(run_fd, name, 0);
 	return r;

@@ -66,10 +66,7 @@ static void tell_waiting(struct network *net)
 
 		if (pod->state != POD_CREATED || !pod->net.plan || pod->net.made)
 			continue;
-		pod->reason = "FailedCreatePodSandBox";
-		free(pod->message);
-		pod->message = strdup(net->trouble);
-		pod_update_status(pod);
+		sandbox_tell(pod, net->trouble);
 	}
 }
 
@@ -99,13 +96,15 @@ static void setup_done(struct child *child)
 	struct network *net = container_of(child, struct network, setup);
 
 	if (!child_ok(child)) {
-		setup_failed(net, child->timed_out      ? "timed out" :
-				  child->exit.by_signal ? "killed" :
-							  child->output);
+		setup_failed(net, child_failure(child));
 		return;
 	}
 	net->state = NETWORK_READY;
 	net->trouble[0] = '\0';
+	if (net->made_mtu != net->machine.mtu) { /* it changed meanwhile */
+		start_setup(net);
+		return;
+	}
 	net->backoff = (struct backoff){ 0 };
 	network_rules_base(net);
 	wake_pods(net);
@@ -118,6 +117,7 @@ static void start_setup(struct network *net)
 	if (child_running(&net->setup) || net->pods->stopping)
 		return;
 	net->state = NETWORK_MAKING;
+	net->made_mtu = net->machine.mtu;
 	net->setup.name = "network";
 	net->setup.run = setup_run;
 	net->setup.arg = net;
@@ -155,6 +155,8 @@ bool network_ready(struct pod *pod)
 		return true;
 	if (net->state == NETWORK_UNUSED)
 		start_setup(net);
+	else if (net->state == NETWORK_FAILED)
+		sandbox_tell(pod, net->trouble);
 	return false;
 }
 

@@ -210,22 +210,13 @@ static void fill_eth0(const struct network *net, const struct pod *pod, struct n
 	}
 }
 
-static int take_all(struct network *net, struct pod *pod, struct err *e)
+static int take_addresses(struct network *net, struct pod *pod, struct err *e)
 {
 	const struct machine_network *m = &net->pods->machine->network;
 	const struct spec_network *first = &pod->spec->networks[0];
-	uint64_t slot;
-	int r = check_families(m, first, e);
+	int r = take_address(net->pods, &net->hosts4, &m->pod_range4, first,
+			     &pod->net.ip4, e);
 
-	if (r < 0)
-		return r;
-	r = number_pool_take_lowest(&net->slots, &slot);
-	if (r < 0)
-		return err_set(e, STAGE_CONFIG, -r, "take a slot");
-	pod->net.plan->slot = (uint32_t)slot;
-	pod->net.assigned = true;
-	r = take_address(net->pods, &net->hosts4, &m->pod_range4, first, &pod->net.ip4,
-			 e);
 	if (r == 0)
 		r = take_address(net->pods, &net->hosts6, &m->pod_range6, first,
 				 &pod->net.ip6, e);
@@ -236,14 +227,21 @@ int network_plan_new(struct network *net, struct pod *pod, struct err *e)
 {
 	size_t n = pod->spec->n_networks;
 	struct net_plan *plan;
-	int r;
+	uint64_t slot;
+	int r = check_families(&net->pods->machine->network, &pod->spec->networks[0], e);
 
+	if (r < 0)
+		return r;
 	plan = calloc(1, sizeof(*plan) + n * sizeof(plan->ifs[0]));
-	if (!plan)
-		return err_set(e, STAGE_CONFIG, ENOMEM, "network of pod %s", pod->name);
+	r = plan ? number_pool_take_lowest(&net->slots, &slot) : -ENOMEM;
+	if (r < 0) {
+		free(plan);
+		return err_set(e, STAGE_CONFIG, -r, "network of pod %s", pod->name);
+	}
+	plan->slot = (uint32_t)slot;
 	plan->n_ifs = n;
 	pod->net.plan = plan;
-	r = take_all(net, pod, e);
+	r = take_addresses(net, pod, e);
 	if (r < 0) {
 		network_plan_free(net, pod);
 		return r;
@@ -259,13 +257,12 @@ void network_plan_free(struct network *net, struct pod *pod)
 	const struct machine_network *m = &net->pods->machine->network;
 	struct pod_net *n = &pod->net;
 
-	if (n->assigned)
+	if (n->plan)
 		number_pool_give(&net->slots, n->plan->slot);
 	if (n->ip4.family)
 		number_pool_give(&net->hosts4, number_in(&m->pod_range4, &n->ip4));
 	if (n->ip6.family)
 		number_pool_give(&net->hosts6, number_in(&m->pod_range6, &n->ip6));
 	n->ip4 = n->ip6 = (struct inet){ 0 };
-	n->assigned = false;
 	free(ptr_steal(&n->plan));
 }

@@ -129,17 +129,13 @@ static int ask_filter(const struct pod *pod, struct buf *b)
 static int request_file(const struct buf *b)
 {
 	_cleanup_close_ int fd = memfd_create("nft-request", MFD_CLOEXEC);
-	size_t done = 0;
+	int r;
 
 	if (fd < 0)
 		return -errno;
-	while (done < b->len) {
-		ssize_t n = write(fd, buf_head(b) + done, b->len - done);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
+	r = fd_write_full(fd, buf_head(b), b->len);
+	if (r < 0)
+		return r;
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return -errno;
 	return fd_steal(&fd);
@@ -185,7 +181,7 @@ static void settle(struct network *net, bool ok)
 {
 	if (ok && net->rules.reset)
 		open_localnet(net);
-	net->rules.reset = net->rules.base_wanted = !ok;
+	net->rules.reset = !ok;
 	list_for_each(node, &net->pods->list)
 		settle_pod(&list_entry(node, struct pod, node)->net, ok);
 	list_for_each_safe(node, &net->pods->list) {
@@ -203,6 +199,17 @@ static void retry_due(struct loop_timer *timer)
 	rules_run(container_of(rules, struct network, rules));
 }
 
+static void filter_retry_due(struct loop_timer *timer)
+{
+	struct network_rules *rules = container_of(timer, struct network_rules,
+						   filter_retry);
+	struct network *net = container_of(rules, struct network, rules);
+
+	list_for_each(node, &net->pods->list)
+		list_entry(node, struct pod, node)->net.filter_failed = false;
+	rules_run(net);
+}
+
 static void tell_pods(struct network *net)
 {
 	list_for_each(node, &net->pods->list) {
@@ -210,40 +217,61 @@ static void tell_pods(struct network *net)
 
 		if (pod->state != POD_CREATED || !pod->net.made || network_up(pod))
 			continue;
-		pod->reason = "FailedCreatePodSandBox";
-		free(pod->message);
-		pod->message = strdup(net->rules.trouble);
-		pod_update_status(pod);
+		sandbox_tell(pod, net->rules.trouble);
 	}
 }
 
-static void rules_failed(struct network *net, const char *why)
+/* A pod's own table says nothing of the machine's, and the others do not wait for it. */
+static void filter_failed(struct network *net, struct pod *pod, const char *why)
 {
 	struct network_rules *rules = &net->rules;
-	struct pod *pod = rules->filter;
-	bool known = rules->trouble[0];
 	int64_t delay;
+	char text[200];
 
-	rules->filter = NULL;
-	if (pod && pod_ended(pod)) { /* its end stopped the helper */
+	if (pod_ended(pod)) { /* its end stopped the helper */
 		pod_advance(pod);
-		rules_run(net);
 		return;
 	}
-	if (!pod) /* a pod's own table says nothing of the machine's */
-		settle(net, false);
-	delay = backoff_next(&rules->backoff, &net->pods->backoff, 0);
+	delay = backoff_next(&rules->filter_backoff, &net->pods->backoff, 0);
+	(void)snprintf(text, sizeof(text), "%s --netns: %.150s", NFT_PROGRAM, why);
+	log_error("pod %s/%s: %s; next try in %lld ms", pod->namespace, pod->name, text,
+		  (long long)(delay / NSEC_PER_MSEC));
+	sandbox_tell(pod, text);
+	pod->net.filter_failed = true;
+	rules->filter_retry.fn = filter_retry_due;
+	(void)loop_timer_set(net->pods->loop, &rules->filter_retry,
+			     time_add(loop_now(net->pods->loop), delay));
+}
+
+static void ports_failed(struct network *net, const char *why)
+{
+	struct network_rules *rules = &net->rules;
+	int64_t delay = backoff_next(&rules->backoff, &net->pods->backoff, 0);
+	bool known = rules->trouble[0];
+
+	/* Armed first: a pod that goes on below must not start the next run. */
+	rules->retry.fn = retry_due;
+	(void)loop_timer_set(net->pods->loop, &rules->retry,
+			     time_add(loop_now(net->pods->loop), delay));
+	settle(net, false);
 	(void)snprintf(rules->trouble, sizeof(rules->trouble), "%s: %.160s", NFT_PROGRAM,
 		       why);
 	tell_pods(net);
 	/* Once is enough for a machine without nftables. */
 	log_at(known ? LOG_DEBUG : LOG_ERROR, "%s; next try in %lld ms", rules->trouble,
 	       (long long)(delay / NSEC_PER_MSEC));
-	if (net->pods->stopping)
-		return;
-	rules->retry.fn = retry_due;
-	(void)loop_timer_set(net->pods->loop, &rules->retry,
-			     time_add(loop_now(net->pods->loop), delay));
+}
+
+static void rules_failed(struct network *net, const char *why)
+{
+	struct pod *pod = net->rules.filter;
+
+	net->rules.filter = NULL;
+	if (pod)
+		filter_failed(net, pod, why);
+	else
+		ports_failed(net, why);
+	rules_run(net);
 }
 
 static void rules_done(struct child *child)
@@ -251,25 +279,21 @@ static void rules_done(struct child *child)
 	struct network_rules *rules = container_of(child, struct network_rules, child);
 	struct network *net = container_of(rules, struct network, rules);
 	struct pod *pod = rules->filter;
-	char *newline = strchr(child->output, '\n');
 
-	if (newline)
-		*newline = '\0';
 	if (!child_ok(child)) {
-		rules_failed(net, child->timed_out      ? "timed out" :
-				  child->exit.by_signal ? "killed" :
-							  child->output);
+		rules_failed(net, child_failure(child));
 		return;
 	}
-	if (rules->trouble[0])
-		log_info("%s works again", NFT_PROGRAM);
-	rules->trouble[0] = '\0';
-	rules->backoff = (struct backoff){ 0 };
 	rules->filter = NULL;
 	if (pod) {
+		rules->filter_backoff = (struct backoff){ 0 };
 		pod->net.filter_wanted = false;
 		pod_advance(pod);
 	} else {
+		if (rules->trouble[0])
+			log_info("%s works again", NFT_PROGRAM);
+		rules->trouble[0] = '\0';
+		rules->backoff = (struct backoff){ 0 };
 		settle(net, true);
 	}
 	rules_run(net);
@@ -303,7 +327,7 @@ static struct pod *next_filter(const struct network *net)
 	list_for_each(node, &net->pods->list) {
 		struct pod *pod = list_entry(node, struct pod, node);
 
-		if (pod->net.filter_wanted && pod->net.made)
+		if (pod->net.filter_wanted && pod->net.made && !pod->net.filter_failed)
 			return pod;
 	}
 	return NULL;
@@ -311,8 +335,10 @@ static struct pod *next_filter(const struct network *net)
 
 static bool ports_wait(const struct network *net)
 {
-	if (net->rules.base_wanted)
-		return true;
+	if (net->rules.retry.loop)
+		return false;
+	if (net->rules.reset && net->state == NETWORK_READY)
+		return true; /* the table itself, for the masquerade */
 	list_for_each(node, &net->pods->list) {
 		const struct pod *pod = list_entry(node, struct pod, node);
 
@@ -327,12 +353,16 @@ static void rules_run(struct network *net)
 	struct network_rules *rules = &net->rules;
 	_cleanup_close_ int request = -1;
 	struct buf b;
+	bool ports;
 	int r = 0;
 
-	if (child_running(&rules->child) || rules->retry.loop)
+	/* At the machine's end the kernel's rules end with it. */
+	if (child_running(&rules->child) || net->pods->stopping)
 		return;
-	rules->filter = next_filter(net);
-	if (!rules->filter && !ports_wait(net))
+	/* Ports first: they are everybody's, and a filter is one pod's. */
+	ports = ports_wait(net);
+	rules->filter = ports ? NULL : next_filter(net);
+	if (!ports && !rules->filter)
 		return;
 	buf_init(&b, NFT_REQUEST_BYTES);
 	if (rules->filter) {
@@ -357,7 +387,6 @@ static void rules_run(struct network *net)
 
 void network_rules_base(struct network *net)
 {
-	net->rules.base_wanted = net->rules.reset;
 	rules_run(net);
 }
 

@@ -21,10 +21,11 @@ enum network_state {
 /* The queue to podinit-nft: one helper at a time. */
 struct network_rules {
 	struct child child;
-	struct loop_timer retry;
+	struct loop_timer retry; /* of the ports; armed: they wait */
 	struct backoff backoff;
+	struct loop_timer filter_retry; /* of the filters that failed */
+	struct backoff filter_backoff;
 	bool reset;         /* what is in the kernel is not known: all of it anew */
-	bool base_wanted;   /* the table itself, for the masquerade */
 	struct pod *filter; /* whose filter the running helper makes; NULL = ports */
 	char netns[48];     /* its argument */
 	char trouble[200];  /* why it failed last, "" = it did not */
@@ -34,6 +35,7 @@ struct network {
 	struct pods *pods;
 	struct net_machine machine;
 	enum network_state state;
+	uint32_t made_mtu; /* machine.mtu as the set-up child was given it */
 	struct child setup;
 	struct loop_timer retry;
 	struct backoff backoff;

@@ -127,10 +127,10 @@ enum pod_rules {
 struct pod_net {
 	struct net_plan *plan; /* owned; NULL with hostNetwork */
 	struct inet ip4, ip6;  /* of eth0; family 0 = none */
-	bool assigned;         /* slot and addresses are taken */
 	bool made;             /* the interfaces stand (the sandbox child said so) */
 	bool ports_held;       /* no other pod may have its host ports */
 	bool filter_wanted;    /* podinit/network-policy, not in the kernel yet */
+	bool filter_failed;    /* it waits for its next try */
 	enum pod_rules rules;  /* of its host ports */
 	bool rules_settled;    /* the last run was about them too */
 };
@@ -212,6 +212,8 @@ void sandbox_init(struct sandbox *s);
 void sandbox_start(struct pod *pod);
 bool sandbox_ready(const struct pod *pod);
 void sandbox_release(struct sandbox *s);
+/* What keeps the pod from its sandbox, as pod->reason and message; NULL = nothing now. */
+void sandbox_tell(struct pod *pod, const char *trouble);
 
 /* ---- status.c ---- */
 

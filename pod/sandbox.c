@@ -128,6 +128,14 @@ static int sandbox_run(void *arg)
 
 /* ---- in PID 1 ---- */
 
+void sandbox_tell(struct pod *pod, const char *trouble)
+{
+	pod->reason = trouble ? "FailedCreatePodSandBox" : NULL;
+	free(pod->message);
+	pod->message = trouble ? strdup(trouble) : NULL;
+	pod_update_status(pod);
+}
+
 static void sandbox_failed(struct pod *pod, const char *what)
 {
 	struct sandbox *s = &pod->sandbox;
@@ -135,12 +143,9 @@ static void sandbox_failed(struct pod *pod, const char *what)
 
 	log_error("pod %s/%s: sandbox: %s; next try in %lld ms", pod->namespace,
 		  pod->name, what, (long long)(delay / NSEC_PER_MSEC));
-	pod->reason = "FailedCreatePodSandBox";
-	free(pod->message);
-	pod->message = strdup(what);
 	(void)loop_timer_set(pod->pods->loop, &s->retry,
 			     time_add(loop_now(pod->pods->loop), delay));
-	pod_update_status(pod);
+	sandbox_tell(pod, what);
 }
 
 static void sandbox_take(struct pod *pod)
@@ -163,8 +168,6 @@ static void sandbox_take(struct pod *pod)
 		s->uts_fd = fds[1];
 		s->net_fd = fds[2];
 	}
-	pod->reason = NULL;
-	free(ptr_steal(&pod->message));
 	network_made(pod);
 	pod_advance(pod);
 }
@@ -180,14 +183,8 @@ static void sandbox_done(struct child *child)
 	} else if (child_ok(child)) {
 		sandbox_take(pod);
 	} else {
-		char *newline = strchr(child->output, '\n');
-
 		fd_close(&s->sock);
-		if (newline)
-			*newline = '\0';
-		sandbox_failed(pod, child->timed_out      ? "timed out" :
-				    child->exit.by_signal ? "killed" :
-							    child->output);
+		sandbox_failed(pod, child_failure(child));
 	}
 }
 

@@ -5,10 +5,13 @@ way out, what is refused, and that nothing is left behind.
 
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 
 from guest import CommandError, container, pod
-from harness import NSCase
+from harness import NFT, NSCase
+from podvm_lib import paths
 
 MACHINE = {"onPodsDone": "stay",
            "restart": {"backoffBaseMs": 50, "backoffMaxMs": 400, "backoffResetMs": 60000}}
@@ -367,6 +370,52 @@ class HostPorts(Network):
         self.assertIn("podinit-nft", guest.status("web")["message"])
         self.delete("web")
         self.assertEqual(self.links(), {"lo", "pod0", "pv0"})
+
+    def helper_that_breaks(self, condition):
+        """podinit-nft that fails while /tmp/broken is there and the condition holds."""
+        folder = tempfile.mkdtemp(prefix="podinit-nft-")
+        self.addCleanup(shutil.rmtree, folder)
+        script = os.path.join(folder, "script")
+        with open(script, "w", encoding="ascii") as text:
+            text.write("#!/bin/busybox sh\n"
+                       f"if [ -e /tmp/broken ] && {condition}; then\n"
+                       "echo broken for the test; exit 1; fi\n"
+                       'exec /sbin/podinit-nft.real "$@"\n')
+        os.chmod(script, 0o755)
+        real = os.path.realpath(NFT)
+        guest = self.start(machine=MACHINE, nft=False, binds=[
+            (script, "/sbin/podinit-nft"), (real, "/sbin/podinit-nft.real"),
+            ("/bin/busybox", "/bin/busybox"),
+            *((os.path.realpath(p), p) for p in paths.shared_objects(NFT))])
+        with open(guest.path("/tmp/broken"), "w", encoding="ascii"):
+            pass
+        return guest
+
+    def test_a_helper_that_works_again(self):
+        guest = self.helper_that_breaks("true")
+        guest.command("pod-create", manifest=self.web("web", 8080))
+        guest.wait_event("POD_CHANGED", pod="web", reason="FailedCreatePodSandBox")
+        self.assertEqual(guest.status("web")["message"],
+                         "/sbin/podinit-nft: broken for the test")
+        os.unlink(guest.path("/tmp/broken"))
+        guest.wait_event("MEMBER_STARTED", pod="web")
+        self.assertNotIn("reason", guest.status("web"))
+        self.assertNotIn("message", guest.status("web"))
+        self.assertIn("podinit-nft works again", guest.console_text)
+
+    def test_one_pods_filter_is_nobody_elses_trouble(self):
+        guest = self.helper_that_breaks('[ "$1" = --netns ]')
+        sick = self.sleeper("sick")
+        sick["metadata"]["annotations"] = {"podinit/network-policy": json.dumps(
+            {"internalNetworks": ["10.0.0.0/8"]})}
+        guest.command("pod-create", manifest=sick)
+        guest.wait_event("POD_CHANGED", pod="sick", reason="FailedCreatePodSandBox")
+        self.assertIn("--netns: broken for the test", guest.status("sick")["message"])
+        self.create(self.web("web", 8080), self.sleeper("plain"))
+        self.assertEqual(guest.status("sick")["phase"], "Pending")
+        os.unlink(guest.path("/tmp/broken"))
+        guest.wait_event("MEMBER_STARTED", pod="sick")
+        self.assertNotIn("reason", guest.status("sick"))
 
     def test_foreign_tables_stay(self):
         self.start(machine=MACHINE)

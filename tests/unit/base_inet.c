@@ -169,10 +169,8 @@ static void test_mac(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),
-		cmocka_unit_test(test_networks),
-		cmocka_unit_test(test_neighbours),
-		cmocka_unit_test(test_count),
+		cmocka_unit_test(test_parse),      cmocka_unit_test(test_networks),
+		cmocka_unit_test(test_neighbours), cmocka_unit_test(test_count),
 		cmocka_unit_test(test_mac),
 	};
 

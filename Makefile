@@ -115,10 +115,12 @@ SRC_netlink := \
 	netlink/nl.c \
 	netlink/nl_batch.c \
 	netlink/plan_apply.c \
+	netlink/plan_check.c \
 	netlink/plan_configure.c \
 	netlink/plan_device.c \
 	netlink/plan_machine.c \
 	netlink/plan_remove.c \
+	netlink/plan_repair.c \
 	netlink/qdisc.c \
 	netlink/route.c \
 	netlink/uplink.c \
@@ -176,6 +178,7 @@ SRC_pod := \
 	pod/network.c \
 	pod/network_plan.c \
 	pod/network_ports.c \
+	pod/network_watch.c \
 	pod/number_pool.c \
 	pod/pods.c \
 	pod/resolv_file.c \
@@ -296,6 +299,7 @@ UNIT_TESTS := \
 	tests/unit/netlink_nl.c \
 	tests/unit/netlink_plan.c \
 	tests/unit/netlink_plan_bridge.c \
+	tests/unit/netlink_plan_check.c \
 	tests/unit/netlink_plan_nic.c \
 	tests/unit/netlink_uplink.c \
 	tests/unit/pod_backoff.c \

@@ -55,7 +55,7 @@ struct machine_uplink {
 	int64_t timeout_ms; /* how long pods wait for it, default 10000; 0 = not at all */
 };
 
-/* network: {"uplink", "podCidrs", "bridge", "mtu", "dns", "clusterDomain"} */
+/* network: {"uplink", "podCidrs", "bridge", "mtu", "dns", "clusterDomain", "repair"} */
 struct machine_network {
 	struct machine_uplink uplink;
 	struct inet pod_range4, pod_range6; /* family 0 = none; default 10.88.0.0/16 and a
@@ -67,6 +67,7 @@ struct machine_network {
 	const char **dns_servers, **dns_searches,
 		**dns_options;      /* NULL-terminated, or NULL */
 	const char *cluster_domain; /* default "cluster.local" */
+	bool repair; /* put back what is taken from a pod's network; default false */
 };
 
 struct machine {

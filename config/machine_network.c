@@ -350,6 +350,7 @@ static const struct field network_fields[] = {
 	FIELD_CALL("dns", FIELD_OBJECT, read_dns),
 	FIELD_AT("clusterDomain", FIELD_STRING, struct machine_network, cluster_domain,
 		 .check = name_check_subdomain),
+	FIELD_AT("repair", FIELD_BOOL, struct machine_network, repair),
 	FIELD_TABLE_END,
 };
 

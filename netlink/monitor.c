@@ -53,10 +53,21 @@ static bool parse_link(const struct nlmsghdr *h, struct monitor_event *ev)
 	ev->flags = link->ifi_flags;
 	if (tb[IFLA_IFNAME])
 		(void)nla_strlcpy(ev->name, tb[IFLA_IFNAME], sizeof(ev->name));
+	if (tb[IFLA_MASTER] && nla_len(tb[IFLA_MASTER]) >= 4)
+		ev->master = (int)nla_get_u32(tb[IFLA_MASTER]);
 	if (tb[IFLA_MTU] && nla_len(tb[IFLA_MTU]) >= 4)
 		ev->mtu = nla_get_u32(tb[IFLA_MTU]);
 	if (tb[IFLA_ADDRESS] && nla_len(tb[IFLA_ADDRESS]) == MAC_BYTES)
 		memcpy(ev->mac, nla_data(tb[IFLA_ADDRESS]), MAC_BYTES);
+	return true;
+}
+
+/* Its bytes, when the attribute is there and of the family's length. */
+static bool take_bytes(struct inet *a, const struct nlattr *from)
+{
+	if (!from || (size_t)nla_len(from) != inet_length(a))
+		return false;
+	memcpy(a->bytes, nla_data(from), inet_length(a));
 	return true;
 }
 
@@ -72,11 +83,8 @@ static bool parse_address(const struct nlmsghdr *h, struct monitor_event *ev)
 	ev->index = (int)a->ifa_index;
 	ev->addr = (struct inet){ .family = a->ifa_family, .prefix = a->ifa_prefixlen };
 	own = tb[IFA_LOCAL] ? tb[IFA_LOCAL] : tb[IFA_ADDRESS];
-	if ((a->ifa_family != AF_INET && a->ifa_family != AF_INET6) || !own ||
-	    (size_t)nla_len(own) != inet_length(&ev->addr))
-		return false;
-	memcpy(ev->addr.bytes, nla_data(own), inet_length(&ev->addr));
-	return true;
+	return (a->ifa_family == AF_INET || a->ifa_family == AF_INET6) &&
+	       take_bytes(&ev->addr, own);
 }
 
 static bool parse_route(const struct nlmsghdr *h, struct monitor_event *ev)
@@ -86,11 +94,18 @@ static bool parse_route(const struct nlmsghdr *h, struct monitor_event *ev)
 
 	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*route)) ||
 	    nlmsg_parse((struct nlmsghdr *)h, sizeof(*route), tb, RTA_MAX, NULL) < 0 ||
-	    route->rtm_type != RTN_UNICAST || route->rtm_table != RT_TABLE_MAIN)
+	    route->rtm_type != RTN_UNICAST || route->rtm_table != RT_TABLE_MAIN ||
+	    (route->rtm_family != AF_INET && route->rtm_family != AF_INET6))
 		return false;
 	ev->what = h->nlmsg_type == RTM_NEWROUTE ? MONITOR_ROUTE : MONITOR_ROUTE_GONE;
 	if (tb[RTA_OIF] && nla_len(tb[RTA_OIF]) >= 4)
 		ev->index = (int)nla_get_u32(tb[RTA_OIF]);
+	ev->addr.family = ev->gateway.family = route->rtm_family;
+	ev->addr.prefix = route->rtm_dst_len;
+	if (!take_bytes(&ev->addr, tb[RTA_DST]) && ev->addr.prefix)
+		return false;
+	if (!take_bytes(&ev->gateway, tb[RTA_GATEWAY]))
+		ev->gateway.family = 0;
 	return true;
 }
 

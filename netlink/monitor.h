@@ -32,13 +32,15 @@ enum monitor_what {
 
 struct monitor_event {
 	enum monitor_what what;
-	int32_t nsid;           /* a plan's slot, or MONITOR_MACHINE */
-	int index;              /* of the link */
-	char name[16];          /* link events only, else "" */
-	unsigned int flags;     /* IFF_*, link events only */
-	uint32_t mtu;           /* link events only */
+	int32_t nsid;       /* a plan's slot, or MONITOR_MACHINE */
+	int index;          /* of the link */
+	char name[16];      /* link events only, else "" */
+	unsigned int flags; /* IFF_*, link events only */
+	uint32_t mtu;       /* link events only */
+	int master;         /* index of its bridge or bond, 0 = none; link events only */
 	uint8_t mac[MAC_BYTES]; /* link events only */
-	struct inet addr;       /* address events only */
+	struct inet addr;       /* the address, or the route's destination */
+	struct inet gateway;    /* of a route; family 0 = none */
 };
 
 /* Embedded in who listens; several may. */

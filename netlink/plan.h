@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * plan.h - the interfaces of one network namespace: made and removed.
+ * plan.h - the interfaces of one network namespace: made, checked, repaired, removed.
  *
  * Owns: nothing; a struct net_plan is one block without pointers, so that a child that is
  * forked with it, or a later PID 1, can use it as it is.
- * Called by: pod's helper children (sandbox, clean-up), never by PID 1's loop:
+ * Called by: pod's helper children (sandbox, clean-up, check), never by PID 1's loop:
  * every function here talks to the kernel and may wait for the rtnl lock.
  * Knows links, addresses and routes; does not know pods.
  */
@@ -107,5 +107,21 @@ int net_plan_apply(const struct net_plan *plan, const struct net_machine *m,
  * namespace NICs go back to. */
 int net_plan_remove(const struct net_plan *plan, struct nl *machine, struct nl *pod,
 		    int machine_fd, struct err *e);
+
+/*
+ * Compares with the kernel, in this order: lo and every link there and up, its host side
+ * a port of its bridge, its addresses, its default routes; the pods' own bridge with its
+ * addresses. What somebody added is none of its business. 0; or, with e naming the first
+ * object that is wrong ("eth0 has no address 10.88.0.2/16"), -ENODEV (a link), -ENETDOWN
+ * (down, or no port of its bridge), -EADDRNOTAVAIL, -ENETUNREACH (a route); or another
+ * -errno when the kernel cannot be asked.
+ */
+int net_plan_check(const struct net_plan *plan, const struct net_machine *m,
+		   struct nl *machine, struct nl *pod, struct err *e);
+
+/* Puts back what net_plan_check() finds missing; an interface that is gone is made anew.
+ * Does not touch what is as planned: running connections go on. 0 or -errno with e. */
+int net_plan_repair(const struct net_plan *plan, const struct net_machine *m,
+		    struct nl *machine, struct nl *pod, int netns_fd, struct err *e);
 
 #endif

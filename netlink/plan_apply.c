@@ -29,6 +29,7 @@
 
 struct apply {
 	const struct net_plan *plan;
+	unsigned int which; /* bit n: plan->ifs[n] is to be made */
 	const struct net_machine *machine_plan;
 	struct nl *machine, *pod;
 	int netns_fd;
@@ -38,6 +39,11 @@ struct apply {
 	int bridge[NET_IFS_MAX];     /* NET_VETH: index */
 	unsigned int made;           /* bit n: plan->ifs[n] */
 };
+
+static bool wanted(const struct apply *a, size_t n)
+{
+	return a->which & 1U << n;
+}
 
 /* ---- in the machine's namespace ---- */
 
@@ -179,7 +185,8 @@ static int make_all(struct apply *a)
 
 	number_namespace(a);
 	for (size_t n = 0; r == 0 && n < a->plan->n_ifs; n++)
-		r = make_one(a, n);
+		if (wanted(a, n))
+			r = make_one(a, n);
 	if (r < 0)
 		return r;
 	r = nl_batch_send(a->links, a->e);
@@ -221,7 +228,7 @@ static int quiet_ipv6(const struct apply *a)
 	for (size_t n = 0; r == 0 && n < a->plan->n_ifs; n++) {
 		const struct net_if *i = &a->plan->ifs[n];
 
-		if (i->kind != NET_VETH)
+		if (i->kind != NET_VETH || !wanted(a, n))
 			continue;
 		r = write_zero(i->name, "accept_ra", a->e);
 		if (r == 0)
@@ -245,7 +252,7 @@ static int configure_one(const struct apply *a, size_t n, struct nl_batch *insid
 	if (i->kind == NET_DEVICE && i->mtu)
 		link_set_mtu(inside, index, i->name, i->mtu);
 	link_set_up(inside, index, i->name);
-	plan_configure(inside, a->plan, n, index);
+	plan_configure(inside, a->plan, n, index, false);
 	if (i->kind != NET_VETH)
 		return 0;
 	/* Last: what a new interface tells everybody (group memberships above all) would
@@ -273,7 +280,8 @@ static int configure_all(const struct apply *a)
 	else
 		link_set_up(inside, LOOPBACK_INDEX, "lo");
 	for (size_t n = 0; r == 0 && n < a->plan->n_ifs; n++)
-		r = configure_one(a, n, inside, outside);
+		if (wanted(a, n))
+			r = configure_one(a, n, inside, outside);
 	if (r == 0)
 		r = nl_batch_send(inside, a->e);
 	if (r == 0)
@@ -304,10 +312,12 @@ static int require_family(const struct apply *a)
 	return 0;
 }
 
-int net_plan_apply(const struct net_plan *plan, const struct net_machine *m,
-		   struct nl *machine, struct nl *pod, int netns_fd, struct err *e)
+int plan_apply_some(const struct net_plan *plan, unsigned int which,
+		    const struct net_machine *m, struct nl *machine, struct nl *pod,
+		    int netns_fd, struct err *e)
 {
 	struct apply a = { .plan = plan,
+			   .which = which,
 			   .machine_plan = m,
 			   .machine = machine,
 			   .pod = pod,
@@ -339,4 +349,10 @@ int net_plan_apply(const struct net_plan *plan, const struct net_machine *m,
 				       NULL); /* e says what failed first */
 	}
 	return r;
+}
+
+int net_plan_apply(const struct net_plan *plan, const struct net_machine *m,
+		   struct nl *machine, struct nl *pod, int netns_fd, struct err *e)
+{
+	return plan_apply_some(plan, ~0U, m, machine, pod, netns_fd, e);
 }

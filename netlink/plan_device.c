@@ -16,25 +16,6 @@
 
 #define MARK "podinit:"
 
-int plan_device_in(struct nl_batch *machine, struct nl *nl, const struct net_if *i,
-		   int netns_fd, struct err *e)
-{
-	char mark[LINK_ALIAS_BYTES];
-	struct link_info nic;
-	int r = link_get(nl, 0, i->parent, &nic), n;
-
-	if (r < 0)
-		return err_set(e, STAGE_SANDBOX, -r, "find interface %s", i->parent);
-	n = snprintf(mark, sizeof(mark), MARK "%s%s%s", i->parent, *nic.alias ? ":" : "",
-		     nic.alias);
-	if (n < 0 || (size_t)n >= sizeof(mark))
-		return err_set(e, STAGE_SANDBOX, ENAMETOOLONG,
-			       "mark interface %s: its alias", i->parent);
-	link_set_alias(machine, nic.index, i->parent, mark);
-	link_set_netns(machine, nic.index, i->parent, netns_fd, i->name);
-	return 0;
-}
-
 /* Whether the alias says that this is NIC `name`; *ret_own: the alias it had. */
 static bool marked(const char *alias, const char *name, const char **ret_own)
 {
@@ -47,6 +28,26 @@ static bool marked(const char *alias, const char *name, const char **ret_own)
 		return false;
 	*ret_own = alias[len] ? alias + len + 1 : "";
 	return true;
+}
+
+int plan_device_in(struct nl_batch *machine, struct nl *nl, const struct net_if *i,
+		   int netns_fd, struct err *e)
+{
+	char mark[LINK_ALIAS_BYTES];
+	struct link_info nic;
+	const char *own = nic.alias;
+	int r = link_get(nl, 0, i->parent, &nic), n;
+
+	if (r < 0)
+		return err_set(e, STAGE_SANDBOX, -r, "find interface %s", i->parent);
+	(void)marked(nic.alias, i->parent, &own); /* it was taken back by hand */
+	n = snprintf(mark, sizeof(mark), MARK "%s%s%s", i->parent, *own ? ":" : "", own);
+	if (n < 0 || (size_t)n >= sizeof(mark))
+		return err_set(e, STAGE_SANDBOX, ENAMETOOLONG,
+			       "mark interface %s: its alias", i->parent);
+	link_set_alias(machine, nic.index, i->parent, mark);
+	link_set_netns(machine, nic.index, i->parent, netns_fd, i->name);
+	return 0;
 }
 
 struct search {

@@ -21,9 +21,10 @@ int plan_bridge(const struct net_plan *plan, const struct net_if *i,
 		const struct net_machine *m, struct nl *machine, struct err *e);
 
 /* Appends addresses, default routes and the egress limit of plan->ifs[n], whose link is
- * there and up. */
+ * there and up. again: what is there already is no error, and a default route of somebody
+ * else's in that place goes. */
 void plan_configure(struct nl_batch *pod, const struct net_plan *plan, size_t n,
-		    int index);
+		    int index, bool again);
 
 /* The default route of plan->ifs[n] by gw, one of its gateways. */
 struct route;
@@ -32,6 +33,17 @@ struct route plan_default_route(const struct net_plan *plan, size_t n, int index
 
 /* The kernel has no IPv6: such addresses and routes are left out. */
 bool plan_skips(const struct inet *a);
+
+/* plan_apply.c: net_plan_apply() for the interfaces whose bit is set. */
+int plan_apply_some(const struct net_plan *plan, unsigned int which,
+		    const struct net_machine *m, struct nl *machine, struct nl *pod,
+		    int netns_fd, struct err *e);
+
+/* plan_check.c: whether plan->ifs[n] and, with NET_VETH, its host side are there. */
+bool plan_if_there(const struct net_plan *plan, size_t n, struct nl *machine,
+		   struct nl *pod);
+/* The machine's bridge is there, up and has its addresses; as net_plan_check(). */
+int plan_check_machine(const struct net_machine *m, struct nl *machine, struct err *e);
 
 /* plan_remove.c: takes away the interfaces whose bit is set, see net_plan_remove(). */
 int plan_remove_some(const struct net_plan *plan, unsigned int which, struct nl *machine,

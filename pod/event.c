@@ -91,6 +91,8 @@ void pod_publish(struct pod *pod, enum pod_event event)
 		text_add_string(&t, "lifecycle", pod_lifecycle_name(pod));
 		text_add(&t, ",\"ready\":%s",
 			 pod->conditions[CONDITION_READY].is_true ? "true" : "false");
+		if (pod->net.watch.wrong)
+			text_add_string(&t, "network", pod->net.watch.wrong);
 	}
 	text_publish(&t, pod->pods, event);
 }

@@ -151,9 +151,11 @@ bool network_ready(struct pod *pod)
 {
 	struct network *net = pod->pods->network;
 
-	if (!pod->net.plan || net->state == NETWORK_READY)
+	if (!pod->net.plan)
 		return true;
-	if (net->state == NETWORK_UNUSED)
+	if (net->state == NETWORK_READY && !network_watch_bridge_lost(net->watch))
+		return true;
+	if (net->state == NETWORK_UNUSED || net->state == NETWORK_READY)
 		start_setup(net);
 	else if (net->state == NETWORK_FAILED)
 		sandbox_tell(pod, net->trouble);
@@ -187,6 +189,8 @@ int network_init(struct network **ret, struct pods *pods, struct err *e)
 	net->machine.mtu = mtu_of(pods);
 	network_rules_init(net);
 	*ret = net;
+	if (network_watch_start(&net->watch, net) < 0)
+		return err_set(e, STAGE_SANDBOX, ENOMEM, "pod network");
 	return 0;
 }
 
@@ -255,6 +259,7 @@ void network_made(struct pod *pod)
 		return;
 	}
 	pod->net.made = true;
+	network_watch_add(pod->pods->network->watch, pod);
 	name_namespace(pod);
 	names_changed(pod->pods);
 	network_rules_add(pod);
@@ -277,6 +282,7 @@ void network_end(struct pod *pod)
 		return;
 	if (pod->net.made)
 		unname_namespace(pod);
+	network_watch_drop(pod->pods->network->watch, pod);
 	pod->net.made = false;
 	network_rules_remove(pod);
 	names_changed(pod->pods);

@@ -11,6 +11,8 @@
 #include "pod/network.h"
 #include "pod/number_pool.h"
 
+struct network_watch;
+
 enum network_state {
 	NETWORK_UNUSED, /* no pod has asked for it */
 	NETWORK_MAKING, /* the set-up child runs */
@@ -42,6 +44,7 @@ struct network {
 	char trouble[200]; /* of the machine's side, "" = none */
 	struct number_pool slots, hosts4, hosts6;
 	struct network_rules rules;
+	struct network_watch *watch;
 };
 
 /* network_ports.c */
@@ -51,6 +54,14 @@ void network_rules_base(struct network *net);
 /* Asks for what a pod needs. */
 void network_rules_add(struct pod *pod);
 void network_rules_remove(struct pod *pod);
+
+/* network_watch.c. Without a monitor it watches nothing. */
+int network_watch_start(struct network_watch **ret, struct network *net);
+/* The pod's interfaces stand; they end. */
+void network_watch_add(struct network_watch *w, struct pod *pod);
+void network_watch_drop(struct network_watch *w, struct pod *pod);
+/* Whether somebody took something from the pods' bridge since the last question. */
+bool network_watch_bridge_lost(struct network_watch *w);
 
 /* network_plan.c: -errno as network_assign(). */
 int network_plan_new(struct network *net, struct pod *pod, struct err *e);

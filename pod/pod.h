@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "base/inet.h"
 #include "config/pod_spec.h"
+#include "netlink/plan.h"
 #include "pod/cgroup.h"
 #include "pod/event.h"
 #include "pod/member_state.h"
@@ -24,7 +25,6 @@
 
 struct launch_plan;
 struct member_log;
-struct net_plan;
 
 #define POD_UID_BYTES 37
 
@@ -123,6 +123,19 @@ enum pod_rules {
 	RULES_MAX
 };
 
+/* What network_watch.c knows of one pod. */
+struct pod_watch {
+	struct list node;        /* in its list of suspects */
+	unsigned int doubts;     /* why; 0 = it is in no list */
+	int master[NET_IFS_MAX]; /* index of each port's bridge as last heard, 0 = never
+				  */
+	const char *wrong;      /* static reason, NULL = as planned: NetworkReady False */
+	char text[160];         /* what is wrong */
+	struct backoff backoff; /* of repairs */
+	struct loop_timer repair;
+	int64_t repaired_ns, repair_after_ns; /* CLOCK_BOOTTIME */
+};
+
 /* A pod's place on the network; made and given back by pod/network.h. */
 struct pod_net {
 	struct net_plan *plan; /* owned; NULL with hostNetwork */
@@ -133,6 +146,7 @@ struct pod_net {
 	bool filter_failed;    /* it waits for its next try */
 	enum pod_rules rules;  /* of its host ports */
 	bool rules_settled;    /* the last run was about them too */
+	struct pod_watch watch;
 };
 
 struct pod {
@@ -145,6 +159,7 @@ struct pod {
 	const char *phase;  /* "Pending", ...; kept to see changes, final once terminal */
 	const char *reason; /* static; NULL = none */
 	const char *published_reason, *published_lifecycle; /* as last told in an event */
+	const char *published_network; /* net.watch.wrong, the same way */
 	bool published_ready;
 	char *message; /* refused manifests: all errors; owned */
 	int64_t created_wall_ns;

@@ -26,7 +26,8 @@
 #define LINE_JOURNAL_BYTES  (1u << 20)
 #define STARTS_PER_TURN     4
 #define OTHER_TIMERS        256 /* of the channel, the helpers, the shutdown */
-#define TIMERS_PER_POD      4   /* children of sandbox and clean-up, a retry of each */
+/* Children of sandbox and clean-up, a retry of each, the network's repair. */
+#define TIMERS_PER_POD      5
 
 /* ---- set-up ---- */
 
@@ -166,6 +167,7 @@ static struct pod *pod_new(struct pods *pods, size_t n_members)
 	pod->created_wall_ns = time_wall_ns();
 	pod->n_members = n_members;
 	list_init(&pod->starting);
+	list_init(&pod->net.watch.node);
 	sandbox_init(&pod->sandbox);
 	child_init(&pod->cleanup);
 	for (size_t i = 0; i < CONDITION_MAX; i++)

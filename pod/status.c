@@ -130,10 +130,11 @@ static void update_conditions(struct pod *pod)
 	set_condition(pod, CONDITION_SCHEDULED, true, NULL);
 	set_condition(pod, CONDITION_SANDBOX, sandbox_ready(pod), NULL);
 	if (pod->net.plan) {
-		bool network = network_up(pod);
+		bool network = network_up(pod) && !pod->net.watch.wrong;
 
 		set_condition(pod, CONDITION_NETWORK, network,
 			      network                 ? NULL :
+			      pod->net.watch.wrong    ? pod->net.watch.wrong :
 			      pod->state == POD_ENDED ? "NetworkRemoved" :
 							"NetworkNotMade");
 	}
@@ -157,11 +158,13 @@ void pod_update_status(struct pod *pod)
 	ready = pod->conditions[CONDITION_READY].is_true;
 	lifecycle = pod_lifecycle_name(pod);
 	if (!phase_changed && lifecycle == pod->published_lifecycle &&
-	    ready == pod->published_ready)
+	    ready == pod->published_ready &&
+	    pod->net.watch.wrong == pod->published_network)
 		return;
 	pod->published_lifecycle = lifecycle;
 	pod->published_reason = pod->reason;
 	pod->published_ready = ready;
+	pod->published_network = pod->net.watch.wrong;
 	pod_publish(pod, POD_EVENT_POD_CHANGED);
 	if (phase_changed) /* the rest is for programs, not for the console */
 		log_info("pod %s/%s: %s%s%s", pod->namespace, pod->name, pod->phase,

@@ -193,6 +193,8 @@ static json *conditions_json(const struct pod *pod)
 		if (c->reason && (!strcmp(c->reason, "ContainersNotReady") ||
 				  !strcmp(c->reason, "ContainersNotInitialized")))
 			put_names(o, pod, i);
+		if (i == CONDITION_NETWORK && pod->net.watch.wrong)
+			put_string(o, "message", pod->net.watch.text);
 		(void)json_object_array_add(list, o);
 	}
 	return list;

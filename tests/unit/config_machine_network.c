@@ -70,7 +70,8 @@ static void test_machine_network(void **state)
 			"['192.0.2.1','fe80::1'],'mtu':9000,'timeoutMs':0},"
 			"'podCidrs':['10.9.0.0/24'],'bridge':'pods','mtu':1400,"
 			"'dns':{'nameservers':['192.0.2.3'],'searches':['a.example'],"
-			"'options':['ndots:2']},'clusterDomain':'k.test'}}",
+			"'options':['ndots:2']},'clusterDomain':'k.test',"
+			"'repair':true}}",
 			&m),
 		0);
 	assert_int_equal(u->mode, UPLINK_MODE_STATIC);

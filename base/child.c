@@ -62,23 +62,43 @@ static int open_empty(void)
 	return pipe_fds[0];
 }
 
-/* Descriptors 0..3 may be anything here, also those that we want to keep: all wanted ones
- * move out of the way first. dup2() then clears close-on-exec. */
-static int arrange_fds(int out_fd, int keep_fd)
+/* Moves n descriptors to 3, 4, ... in their order; fds is used up. First all of them out
+ * of the way: each may have a number that another one wants. */
+static int line_up(int *fds, size_t n)
 {
-	int in_fd = open_empty();
-
-	in_fd = in_fd < 0 ? -1 : fcntl(in_fd, F_DUPFD_CLOEXEC, 4);
-	out_fd = fcntl(out_fd, F_DUPFD_CLOEXEC, 4);
-	if (keep_fd >= 0) {
-		keep_fd = fcntl(keep_fd, F_DUPFD_CLOEXEC, 4);
-		if (keep_fd < 0 || dup2(keep_fd, 3) < 0)
+	for (size_t i = 0; i < n; i++) {
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3 + (int)n);
+		if (fds[i] < 0)
 			return -errno;
 	}
+	for (size_t i = 0; i < n; i++)
+		if (dup2(fds[i], 3 + (int)i) < 0)
+			return -errno;
+	return 0;
+}
+
+/* Descriptors 0..3 may be anything here, also those that we want to keep: all wanted ones
+ * move out of the way first. dup2() then clears close-on-exec. */
+static int arrange_fds(int out_fd, const struct child *child)
+{
+	size_t n = child->keep_fd < 0 ? 0 : 1 + child->n_more_fds;
+	_cleanup_free_ int *keep = calloc(n + 1, sizeof(*keep));
+	int in_fd = open_empty(), r;
+
+	if (!keep)
+		return -ENOMEM;
+	in_fd = in_fd < 0 ? -1 : fcntl(in_fd, F_DUPFD_CLOEXEC, 3 + (int)n);
+	out_fd = fcntl(out_fd, F_DUPFD_CLOEXEC, 3 + (int)n);
+	keep[0] = child->keep_fd;
+	for (size_t i = 1; i < n; i++)
+		keep[i] = child->more_fds[i - 1];
+	r = line_up(keep, n);
+	if (r < 0)
+		return r;
 	if (in_fd < 0 || out_fd < 0 || dup2(in_fd, STDIN_FILENO) < 0 ||
 	    dup2(out_fd, STDOUT_FILENO) < 0 || dup2(out_fd, STDERR_FILENO) < 0)
 		return -errno;
-	return proc_close_from(keep_fd >= 0 ? 4 : 3);
+	return proc_close_from(3 + (int)n);
 }
 
 static _Noreturn void child_main(const struct child *child, int out_fd)
@@ -87,7 +107,7 @@ static _Noreturn void child_main(const struct child *child, int out_fd)
 
 	proc_reset_signals();
 	(void)setsid(); /* cannot fail: a new process leads no group */
-	r = arrange_fds(out_fd, child->keep_fd);
+	r = arrange_fds(out_fd, child);
 	if (r < 0) {
 		errno = -r;
 		die(out_fd, EXIT_NO_SETUP, "descriptors of ", child->name);

@@ -26,6 +26,10 @@ struct child {
 	void *arg;
 	int64_t timeout_ns; /* > 0 */
 	int keep_fd;        /* >= 0: stays open in the child as descriptor 3 */
+	/* With keep_fd: further ones, as 4, 5, ... Borrowed until child_start() returns;
+	 * the child has them as they were at the fork, whatever is closed here later. */
+	const int *more_fds;
+	size_t n_more_fds;
 	void (*done)(struct child *child);
 
 	/* Valid in done(). */
@@ -46,10 +50,10 @@ void child_init(struct child *child);
 
 /* 0 or -errno (-EAGAIN, -ENOMEM, -EMFILE; -EBUSY while it runs); on error done() is not
  * called. The child has its own session, /dev/null as stdin, the pipe as stdout and
- * stderr, default signals, no other descriptors but keep_fd. Exit code 127: exec failed;
- * 126: the descriptors could not be arranged; the output names the errno. run() works in
- * a copy of PID 1: it may log (to the pipe), but not touch the loop or signal by pid, and
- * it prints by write(2) or dprintf(3), as nobody flushes stdio. */
+ * stderr, default signals, no other descriptors but keep_fd and more_fds. Exit code 127:
+ * exec failed; 126: the descriptors could not be arranged; the output names the errno.
+ * run() works in a copy of PID 1: it may log (to the pipe), but not touch the loop or
+ * signal by pid, and it prints by write(2) or dprintf(3), as nobody flushes stdio. */
 int child_start(struct loop *loop, struct child *child);
 
 bool child_running(const struct child *child);

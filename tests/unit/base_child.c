@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -206,6 +208,47 @@ static void child_has_only_what_it_was_given(void **state)
 					  "SigIgn:\t0000000000000000\n");
 }
 
+#define MANY 200
+
+/* Each of the descriptors has its place in the row as its text. */
+static int read_row(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i <= MANY; i++) {
+		char text[16] = "";
+
+		if (pread(3 + i, text, sizeof(text) - 1, 0) <= 0 || atoi(text) != i) {
+			dprintf(1, "%d is '%s'\n", 3 + i, text);
+			return 1;
+		}
+	}
+	return fcntl(4 + MANY, F_GETFD) != -1;
+}
+
+/* Their numbers here are those of others there; what is closed after the start is there
+ * all the same. */
+static void further_descriptors_in_their_order(void **state)
+{
+	int row[1 + MANY];
+
+	(void)state;
+	for (int i = MANY; i >= 0; i--) {
+		row[i] = memfd_create("row", MFD_CLOEXEC);
+		assert_true(row[i] >= 0);
+		assert_true(dprintf(row[i], "%d", i) > 0);
+	}
+	child.keep_fd = row[0];
+	child.more_fds = row + 1;
+	child.n_more_fds = MANY;
+	child.run = read_row;
+	start();
+	for (int i = 0; i <= MANY; i++)
+		fd_close(&row[i]);
+	await_done();
+	assert_string_equal(child.output, "");
+	assert_true(child_ok(&child));
+}
+
 /* ---- faults ----------------------------------------------------------------------- */
 
 static void second_start_is_refused_while_it_runs(void **state)
@@ -319,6 +362,7 @@ int main(void)
 		CHILD_TEST(cancelled_is_not_timed_out),
 		CHILD_TEST(end_at_the_deadline_counts_as_in_time),
 		CHILD_TEST(child_has_only_what_it_was_given),
+		CHILD_TEST(further_descriptors_in_their_order),
 		CHILD_TEST(second_start_is_refused_while_it_runs),
 		CHILD_TEST(failed_start_leaves_nothing),
 		CHILD_TEST(unwatched_child_becomes_an_orphan),

@@ -177,6 +177,7 @@ SRC_pod := \
 	pod/names_write.c \
 	pod/network.c \
 	pod/network_plan.c \
+	pod/network_doubt.c \
 	pod/network_ports.c \
 	pod/network_watch.c \
 	pod/number_pool.c \

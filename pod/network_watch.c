@@ -2,15 +2,14 @@
 /*
  * network_watch.c - what somebody takes from a pod's network is seen, told and put back.
  *
- * Owns: struct network_watch: who is suspected, the child that looks. An event only casts
- * a doubt; what is wrong is what the child finds. One child at a time looks at a bounded
- * number of pods, and it looks no more than a tenth of the time: a member that breaks its
- * network in a loop costs no more than that. It is put back at once, and then with the
- * back-off of restarts. Only a look that finds nothing clears pod->net.watch.wrong.
+ * Owns: struct network_watch, the child that looks at those whom network_doubt.c
+ * suspects. One child at a time looks at a bounded number of pods, and it looks no more
+ * than a tenth of the time: a member that breaks its network in a loop costs no more than
+ * that. It is put back at once, and then with the back-off of restarts. Only a look that
+ * finds nothing clears pod->net.watch.wrong.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,29 +19,15 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "config/machine.h"
-#include "netlink/monitor.h"
 #include "netlink/nl.h"
 #include "pod/network_private.h"
-#include "pod/pod.h"
+#include "pod/network_watch.h"
 
-#define BATCH_PODS      64
 #define LOOK_TIMEOUT_NS (10 * NSEC_PER_SEC)
 #define SETTLE_NS       (20 * NSEC_PER_MSEC) /* what is half done is perhaps done by then */
 #define PAUSE_MIN_NS    (100 * NSEC_PER_MSEC)
 #define PAUSE_FACTOR    10
 #define FAILED_PAUSE_NS NSEC_PER_SEC
-
-/* Doubts. Those of links go away when the link is seen well again: a pod that is made
- * tells of links that are down and of ports that have no bridge yet. */
-#define DOUBT_LINK(n)   (1U << (n))
-#define DOUBT_HOST(n)   (1U << (NET_IFS_MAX + (n)))
-#define DOUBT_LOOK      (1U << 31)
-
-/* The same for the pods' own bridge, for pods to come. */
-#define BRIDGE_LINK     1U
-#define BRIDGE_GATEWAY4 2U
-#define BRIDGE_GATEWAY6 4U
-#define BRIDGE_EVENTS   8U /* some were lost */
 
 /* The child's answer for one pod. */
 struct finding {
@@ -52,29 +37,7 @@ struct finding {
 	char not_repaired[160]; /* why not, "" = it was */
 };
 
-struct network_watch {
-	struct network *net;
-	struct monitor_listener listener;
-	struct pod *by_slot[PODS_MAX]; /* those whose interfaces stand */
-	int bridge_index;              /* as last heard of; 0 = never */
-	unsigned int bridge_lost;      /* BRIDGE_* */
-	struct list suspects;          /* pod_watch.node */
-	struct loop_timer timer;
-	int64_t not_before_ns; /* CLOCK_BOOTTIME */
-
-	/* The child that looks, and at whom. */
-	struct child child;
-	int findings_fd; /* memfd */
-	int64_t began_ns;
-	size_t n;
-	struct pod *pods[BATCH_PODS]; /* NULL: it has ended meanwhile */
-	bool repair[BATCH_PODS];
-	bool cancelled; /* for the end of one of them */
-};
-
-/* ---- doubts ---- */
-
-static void arm(struct network_watch *w)
+void watch_arm(struct network_watch *w)
 {
 	struct loop *loop = w->net->pods->loop;
 	int64_t at = time_add(loop_now(loop), SETTLE_NS);
@@ -84,213 +47,21 @@ static void arm(struct network_watch *w)
 	(void)loop_timer_set(loop, &w->timer, MAX(at, w->not_before_ns)); /* reserved */
 }
 
-static void doubt(struct network_watch *w, struct pod *pod, unsigned int what)
-{
-	struct pod_watch *pw = &pod->net.watch;
-
-	pw->doubts |= what;
-	if (list_empty(&pw->node))
-		list_append(&w->suspects, &pw->node);
-	arm(w);
-}
-
-static void reassure(struct pod *pod, unsigned int what)
-{
-	struct pod_watch *pw = &pod->net.watch;
-
-	pw->doubts &= ~what;
-	if (!pw->doubts)
-		list_remove(&pw->node);
-}
-
-static void doubt_all(struct network_watch *w, bool wrong_only)
-{
-	list_for_each(node, &w->net->pods->list) {
-		struct pod *pod = list_entry(node, struct pod, node);
-
-		if (pod->net.made && (!wrong_only || pod->net.watch.wrong))
-			doubt(w, pod, DOUBT_LOOK);
-	}
-}
-
-/* ---- events ---- */
-
-static bool is_planned(const struct net_plan *plan, const struct inet *a)
-{
-	for (size_t n = 0; n < plan->n_ifs; n++)
-		for (size_t k = 0; k < plan->ifs[n].n_addrs; k++)
-			if (inet_same(&plan->ifs[n].addrs[k], a))
-				return true;
-	return false;
-}
-
-static bool is_gateway(const struct net_plan *plan, const struct inet *a)
-{
-	for (size_t n = 0; n < plan->n_ifs; n++)
-		if (inet_same(&plan->ifs[n].gateway4, a) ||
-		    inet_same(&plan->ifs[n].gateway6, a))
-			return true;
-	return false;
-}
-
-static void on_pod_link(struct network_watch *w, struct pod *pod,
-			const struct monitor_event *ev)
-{
-	const struct net_plan *plan = pod->net.plan;
-	size_t n = 0;
-
-	while (n < plan->n_ifs && strcmp(plan->ifs[n].name, ev->name) != 0)
-		n++;
-	if (n == plan->n_ifs && strcmp(ev->name, "lo") != 0)
-		doubt(w, pod, DOUBT_LOOK); /* perhaps one of ours under a new name */
-	else if (ev->flags & IFF_UP)
-		reassure(pod, DOUBT_LINK(n));
-	else
-		doubt(w, pod, DOUBT_LINK(n));
-}
-
-static void on_pod_event(struct network_watch *w, struct pod *pod,
-			 const struct monitor_event *ev)
-{
-	const struct net_plan *plan = pod->net.plan;
-	bool is_default = ev->addr.prefix == 0;
-
-	if (pod->net.watch.wrong)
-		doubt(w, pod, DOUBT_LOOK);
-	if (ev->what == MONITOR_LINK)
-		on_pod_link(w, pod, ev);
-	else if (ev->what == MONITOR_LINK_GONE ||
-		 (ev->what == MONITOR_ADDR_GONE && is_planned(plan, &ev->addr)) ||
-		 (ev->what == MONITOR_ROUTE_GONE && is_default) ||
-		 (ev->what == MONITOR_ROUTE && is_default &&
-		  !is_gateway(plan, &ev->gateway)))
-		doubt(w, pod, DOUBT_LOOK);
-}
-
-/* "pv7" is slot 7's first interface, "pv7.2" its third: see network_plan.c. */
-static struct pod *pod_of_port(const struct network_watch *w, const char *name,
-			       size_t *ret_n)
-{
-	struct pod *pod;
-	char *end;
-	unsigned long slot;
-
-	if (strncmp(name, "pv", 2) != 0)
-		return NULL;
-	slot = strtoul(name + 2, &end, 16);
-	pod = slot < PODS_MAX ? w->by_slot[slot] : NULL;
-	if (!pod)
-		return NULL;
-	for (size_t n = 0; n < pod->net.plan->n_ifs; n++)
-		if (!strcmp(pod->net.plan->ifs[n].host_name, name)) {
-			*ret_n = n;
-			return pod;
-		}
-	return NULL;
-}
-
-static void on_port(struct network_watch *w, struct pod *pod, size_t n,
-		    const struct monitor_event *ev)
-{
-	struct pod_watch *pw = &pod->net.watch;
-
-	if (ev->what == MONITOR_LINK_GONE || pw->wrong)
-		doubt(w, pod, DOUBT_LOOK);
-	else if (!(ev->flags & IFF_UP) || !ev->master)
-		doubt(w, pod, DOUBT_HOST(n));
-	else
-		reassure(pod, DOUBT_HOST(n));
-	if (ev->master && pw->master[n] && ev->master != pw->master[n])
-		doubt(w, pod, DOUBT_LOOK);
-	if (ev->master)
-		pw->master[n] = ev->master;
-}
-
-static void on_bridge(struct network_watch *w, const struct monitor_event *ev)
-{
-	bool well = ev->what == MONITOR_LINK && ev->flags & IFF_UP;
-
-	w->bridge_index = ev->what == MONITOR_LINK ? ev->index : 0;
-	if (well)
-		w->bridge_lost &= ~BRIDGE_LINK;
-	else
-		w->bridge_lost |= BRIDGE_LINK;
-	doubt_all(w, well);
-}
-
-static void on_gateway(struct network_watch *w, const struct monitor_event *ev)
-{
-	const struct net_machine *m = &w->net->machine;
-	unsigned int which = 0;
-
-	if (inet_same(&ev->addr, &m->gateway4))
-		which = BRIDGE_GATEWAY4;
-	else if (inet_same(&ev->addr, &m->gateway6))
-		which = BRIDGE_GATEWAY6;
-	if (ev->what == MONITOR_ADDR)
-		w->bridge_lost &= ~which;
-	else
-		w->bridge_lost |= which;
-	if (which)
-		doubt_all(w, ev->what == MONITOR_ADDR);
-}
-
-static void on_machine_event(struct network_watch *w, const struct monitor_event *ev)
-{
-	const struct net_machine *m = &w->net->machine;
-	bool link = ev->what == MONITOR_LINK || ev->what == MONITOR_LINK_GONE;
-	struct pod *pod;
-	size_t n;
-
-	if (link && !strcmp(ev->name, m->bridge)) {
-		on_bridge(w, ev);
-	} else if (link) {
-		pod = pod_of_port(w, ev->name, &n);
-		if (pod)
-			on_port(w, pod, n, ev);
-	} else if ((ev->what == MONITOR_ADDR_GONE || ev->what == MONITOR_ADDR) &&
-		   w->bridge_index && ev->index == w->bridge_index) {
-		on_gateway(w, ev);
-	}
-}
-
-static void on_event(struct monitor_listener *l, const struct monitor_event *ev)
-{
-	struct network_watch *w = container_of(l, struct network_watch, listener);
-	uint32_t slot = net_slot_of_nsid(ev->nsid);
-
-	if (w->net->pods->stopping)
-		return;
-	if (ev->what == MONITOR_LOST) {
-		w->bridge_lost |= BRIDGE_EVENTS;
-		doubt_all(w, false);
-	} else if (ev->nsid == MONITOR_MACHINE) {
-		on_machine_event(w, ev);
-	} else if (slot < PODS_MAX && w->by_slot[slot]) {
-		on_pod_event(w, w->by_slot[slot], ev);
-	}
-}
-
 /* ---- the look, in a child ---- */
 
-#define FINDINGS 3 /* child.keep_fd */
+#define FINDINGS 3              /* child.keep_fd */
+#define NETNS(k) (4 + (int)(k)) /* child.more_fds */
 
 static void look_at(const struct network_watch *w, size_t k, struct nl *machine,
 		    struct finding *f)
 {
 	const struct pod *pod = w->pods[k];
 	const struct net_machine *m = &w->net->machine;
-	_cleanup_close_ int netns = -1;
+	int netns = NETNS(k), r;
 	struct nl *inside = NULL;
 	struct err e = { 0 };
-	char path[48];
-	int r;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", getppid(),
-		       pod->sandbox.net_fd);
-	netns = open(path, O_RDONLY | O_CLOEXEC);
-	r = netns < 0 ? err_set(&e, STAGE_SANDBOX, errno, "open the namespace") :
-			nl_open_in(netns, &inside, &e);
+	r = nl_open_in(netns, &inside, &e);
 	if (r == 0)
 		r = net_plan_check(pod->net.plan, m, machine, inside, &e);
 	f->code = -r;
@@ -349,7 +120,7 @@ static void repair_due(struct loop_timer *timer)
 	struct pod_net *net = container_of(pw, struct pod_net, watch);
 	struct pod *pod = container_of(net, struct pod, net);
 
-	doubt(pod->pods->network->watch, pod, DOUBT_LOOK);
+	watch_suspect(pod->pods->network->watch, pod);
 }
 
 /* When it may be put back the next time. */
@@ -368,7 +139,7 @@ static void plan_repair(struct network_watch *w, struct pod *pod, const struct f
 		pw->repaired_ns = now;
 	}
 	if (f->repaired && !*f->not_repaired) {
-		doubt(w, pod, DOUBT_LOOK); /* is it? */
+		watch_suspect(w, pod); /* is it? */
 		return;
 	}
 	pw->repair.fn = repair_due;
@@ -408,7 +179,7 @@ static void look_again(struct network_watch *w)
 {
 	for (size_t k = 0; k < w->n; k++)
 		if (w->pods[k])
-			doubt(w, w->pods[k], DOUBT_LOOK);
+			watch_suspect(w, w->pods[k]);
 }
 
 static void look_failed(struct network_watch *w, const char *why)
@@ -424,7 +195,7 @@ static void look_done(struct child *child)
 {
 	struct network_watch *w = container_of(child, struct network_watch, child);
 	int64_t now = loop_now(w->net->pods->loop);
-	struct finding found[BATCH_PODS];
+	struct finding found[WATCH_BATCH];
 	size_t bytes = w->n * sizeof(found[0]);
 
 	w->not_before_ns = time_add(
@@ -442,7 +213,7 @@ static void look_done(struct child *child)
 				take_finding(w, w->pods[k], &found[k]);
 	w->n = 0;
 	fd_close(&w->findings_fd);
-	arm(w);
+	watch_arm(w);
 }
 
 static void look_due(struct loop_timer *timer)
@@ -456,26 +227,29 @@ static void look_due(struct loop_timer *timer)
 	w->n = 0;
 	w->cancelled = false;
 	w->began_ns = loop_now(pods->loop);
-	while (w->n < BATCH_PODS && !list_empty(&w->suspects)) {
+	while (w->n < WATCH_BATCH && !list_empty(&w->suspects)) {
 		struct pod_watch *pw = list_entry(w->suspects.next, struct pod_watch,
 						  node);
 		struct pod_net *net = container_of(pw, struct pod_net, watch);
 
 		w->repair[w->n] = pods->machine->network.repair &&
 				  w->began_ns >= pw->repair_after_ns;
-		w->pods[w->n++] = container_of(net, struct pod, net);
-		reassure(w->pods[w->n - 1], ~0U);
+		w->pods[w->n] = container_of(net, struct pod, net);
+		w->netns[w->n] = w->pods[w->n]->sandbox.net_fd;
+		watch_clear(w->pods[w->n++]);
 	}
 	if (w->n == 0)
 		return;
 	w->findings_fd = memfd_create("findings", MFD_CLOEXEC);
 	w->child.keep_fd = w->findings_fd;
+	w->child.more_fds = w->netns;
+	w->child.n_more_fds = w->n;
 	r = w->findings_fd < 0 ? -errno : child_start(pods->loop, &w->child);
 	if (r < 0) {
 		look_failed(w, strerror(-r));
 		fd_close(&w->findings_fd);
 		w->n = 0;
-		arm(w);
+		watch_arm(w);
 	}
 }
 
@@ -489,7 +263,7 @@ int network_watch_start(struct network_watch **ret, struct network *net)
 		return -ENOMEM;
 	w->net = net;
 	w->findings_fd = -1;
-	w->listener.fn = on_event;
+	w->listener.fn = watch_on_event;
 	w->timer.fn = look_due;
 	list_init(&w->suspects);
 	child_init(&w->child);
@@ -515,23 +289,15 @@ void network_watch_drop(struct network_watch *w, struct pod *pod)
 
 	if (w->by_slot[pod->net.plan->slot] == pod)
 		w->by_slot[pod->net.plan->slot] = NULL;
-	reassure(pod, ~0U);
+	watch_clear(pod);
 	loop_timer_cancel(&pw->repair);
 	pw->wrong = NULL;
 	for (size_t k = 0; k < w->n; k++) {
 		if (w->pods[k] != pod)
 			continue;
 		w->pods[k] = NULL;
-		/* The number of its descriptor is another pod's before long. */
+		/* Else it might put back what the end takes away. */
 		w->cancelled = true;
 		child_cancel(&w->child);
 	}
-}
-
-bool network_watch_bridge_lost(struct network_watch *w)
-{
-	bool lost = w->bridge_lost;
-
-	w->bridge_lost = 0;
-	return lost;
 }

@@ -108,6 +108,7 @@ SRC_config := \
 
 SRC_netlink := \
 	netlink/address.c \
+	netlink/inspect.c \
 	netlink/link.c \
 	netlink/link_read.c \
 	netlink/monitor.c \
@@ -178,6 +179,7 @@ SRC_pod := \
 	pod/network.c \
 	pod/network_plan.c \
 	pod/network_doubt.c \
+	pod/network_inspect.c \
 	pod/network_ports.c \
 	pod/network_watch.c \
 	pod/number_pool.c \
@@ -196,6 +198,7 @@ SRC_control := \
 	control/commands_machine.c \
 	control/commands_pod.c \
 	control/control.c \
+	control/deferred.c \
 	control/grammar.c \
 	control/json_text.c \
 	control/listener.c \
@@ -231,6 +234,7 @@ SRC_podctl := \
 	control/podctl_events.c \
 	control/podctl_logs.c \
 	control/podctl_machine.c \
+	control/podctl_net.c \
 	control/podctl_pods.c \
 	control/podctl_text.c \
 	control/podctl_wait.c \
@@ -283,6 +287,7 @@ UNIT_TESTS := \
 	tests/unit/config_user.c \
 	tests/unit/control_client.c \
 	tests/unit/control_commands.c \
+	tests/unit/control_deferred.c \
 	tests/unit/control_grammar.c \
 	tests/unit/control_podctl.c \
 	tests/unit/control_transport.c \

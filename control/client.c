@@ -86,20 +86,16 @@ void client_error(struct client *cl, const struct request *r, const char *class,
 	cl->broken = true;
 }
 
-void client_answer(struct client *cl, const struct request *r, struct json_object *value)
+void client_answer_text(struct client *cl, const struct request *r, const char *text,
+			size_t len)
 {
-	size_t before = cl->out.len, len = 0;
-	int err = buf_append(&cl->out, "{\"return\":", 10);
+	size_t before = cl->out.len;
+	int err = text ? buf_append(&cl->out, "{\"return\":", 10) : -ENOMEM;
 
-	if (err == 0 && !value)
-		err = buf_append(&cl->out, "{}", 2);
-	if (err == 0 && value) {
-		(void)json_object_to_json_string_length(value, ANSWER_FLAGS, &len);
-		if (output_of_all(cl->control) + len > CONTROL_OUTPUT_BYTES)
-			err = -ENOBUFS;
-		else
-			err = put_json(&cl->out, value);
-	}
+	if (err == 0 && output_of_all(cl->control) + len > CONTROL_OUTPUT_BYTES)
+		err = -ENOBUFS;
+	if (err == 0)
+		err = json_text_append_json(&cl->out, text, len);
 	if (err == 0)
 		err = put_id_and_end(&cl->out, r);
 	if (err == 0)
@@ -107,6 +103,16 @@ void client_answer(struct client *cl, const struct request *r, struct json_objec
 	cl->out.len = before;
 	client_error(cl, r, "GenericError",
 		     err == -ENOBUFS ? "the answer is too long" : "out of memory", NULL);
+}
+
+void client_answer(struct client *cl, const struct request *r, struct json_object *value)
+{
+	size_t len = 2;
+	const char *text = value ? json_object_to_json_string_length(value, ANSWER_FLAGS,
+								     &len) :
+				   "{}";
+
+	client_answer_text(cl, r, text, len);
 }
 
 void client_greet(struct client *cl)
@@ -134,8 +140,8 @@ static int watch_stall(struct client *cl, bool progress)
 {
 	/* A socket may have taken all of the last answer and still be full: what waits
 	 * behind it, requests or records, waits for the peer just the same. */
-	if (!cl->out.len &&
-	    (cl->kind == CLIENT_PORT || (!cl->rest.len && !subscription_behind(cl)))) {
+	if (!cl->out.len && (cl->kind == CLIENT_PORT || cl->deferred.waiting ||
+			     (!cl->rest.len && !subscription_behind(cl)))) {
 		loop_timer_cancel(&cl->stall_timer);
 		return 0;
 	}
@@ -193,7 +199,7 @@ static void run_request(struct client *cl)
 static void run_rest(struct client *cl, int *calls)
 {
 	while (cl->rest.len && *calls > 0 && cl->out.len < CLIENT_OUT_HIGH &&
-	       !cl->broken) {
+	       !cl->broken && !cl->deferred.waiting) {
 		size_t used = 0;
 		enum grammar_result result = grammar_feed(
 			&cl->grammar, buf_head(&cl->rest), cl->rest.len, &used);
@@ -262,7 +268,8 @@ static int read_in(struct client *cl)
 	for (;;) {
 		run_rest(cl, &calls);
 		if (cl->rest.len || cl->eof || cl->broken || calls == 0 ||
-		    cl->out.len >= CLIENT_OUT_HIGH || read_bytes >= CLIENT_TURN_BYTES)
+		    cl->deferred.waiting || cl->out.len >= CLIENT_OUT_HIGH ||
+		    read_bytes >= CLIENT_TURN_BYTES)
 			break;
 		r = read_some(cl, &n);
 		if (r < 0)
@@ -313,6 +320,10 @@ static int take_turn(struct client *cl)
 /* A socket whose peer only shut its sending side still gets its answers. */
 static bool is_over(const struct client *cl, uint32_t events)
 {
+	/* Nothing is read then: the end of the stream is not seen, but a hang-up is. The
+	 * request itself may have come with it: see await_peer(). */
+	if (cl->deferred.waiting)
+		return events & (EPOLLHUP | EPOLLERR) && !cl->heard;
 	if (!cl->eof || cl->rest.len)
 		return false;
 	if (cl->kind == CLIENT_PORT || (events & (EPOLLHUP | EPOLLERR)))
@@ -322,7 +333,8 @@ static bool is_over(const struct client *cl, uint32_t events)
 
 bool client_settled(struct client *cl)
 {
-	bool empty = cl->out.len == 0 && !subscription_behind(cl);
+	bool empty = cl->out.len == 0 && !cl->deferred.waiting &&
+		     !subscription_behind(cl);
 
 	if (!cl->spoke && cl->control->greeting_ns > loop_now(cl->control->loop) &&
 	    cl->ops->peer_present && cl->ops->peer_present(cl))
@@ -343,10 +355,12 @@ static int arm(struct client *cl)
 	/* Without a bit a source is parked, and the end of the peer would go unseen. */
 	uint32_t events = EPOLLHUP;
 
-	if (!cl->eof && cl->rest.len == 0 && cl->out.len < CLIENT_OUT_HIGH)
+	bool waiting = cl->deferred.waiting;
+
+	if (!cl->eof && cl->rest.len == 0 && cl->out.len < CLIENT_OUT_HIGH && !waiting)
 		events |= EPOLLIN;
 	list_remove(&cl->idle);
-	if (cl->out.len || cl->rest.len || subscription_behind(cl))
+	if (cl->out.len || (cl->rest.len && !waiting) || subscription_behind(cl))
 		events |= EPOLLOUT;
 	else if (cl->topics)
 		list_append(&cl->control->subscribers, &cl->idle);
@@ -408,6 +422,7 @@ void client_reset(struct client *cl)
 {
 	loop_timer_cancel(&cl->half_timer);
 	loop_timer_cancel(&cl->stall_timer);
+	deferred_cancel(cl);
 	grammar_reset(&cl->grammar);
 	buf_consume(&cl->rest, cl->rest.len);
 	buf_consume(&cl->out, cl->out.len);

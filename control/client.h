@@ -14,6 +14,7 @@
 #include "base/journal.h"
 #include "base/loop.h"
 #include "config/machine.h"
+#include "control/deferred.h"
 #include "control/grammar.h"
 
 struct client;
@@ -72,6 +73,8 @@ struct client {
 	unsigned int topics; /* enum client_topic, 0 = no subscription */
 	struct journal_cursor events, lines;
 
+	struct deferred deferred;
+
 	/* A shutdown that was asked for: carried out when its answer is written. */
 	bool shutdown_asked;
 	enum machine_end shutdown_how;
@@ -92,6 +95,9 @@ void client_turn(struct client *cl, uint32_t events);
 /* Queue output; what does not fit becomes an error or is dropped with the client. */
 void client_greet(struct client *cl);
 void client_answer(struct client *cl, const struct request *r, struct json_object *value);
+/* The same with a value that is JSON text already. */
+void client_answer_text(struct client *cl, const struct request *r, const char *text,
+			size_t len);
 /* data: more detail for machines, or NULL. */
 void client_error(struct client *cl, const struct request *r, const char *class,
 		  const char *desc, struct json_object *data);

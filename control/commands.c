@@ -54,6 +54,14 @@ static const struct arg list_args[] = {
 	{ 0 },
 };
 
+static const struct arg net_args[] = {
+	{ .name = "namespace",
+	  .type = ARG_STRING,
+	  .help = "only pods of this namespace; with a name \"default\" when absent" },
+	{ .name = "name", .type = ARG_STRING, .help = "only this pod" },
+	{ 0 },
+};
+
 static const struct arg create_args[] = {
 	{ .name = "manifest",
 	  .type = ARG_OBJECT,
@@ -141,6 +149,8 @@ const struct command commands_table[] = {
 	{ "pod-delete", command_pod_delete, grace_args,
 	  "Stops a pod and forgets it when it has ended" },
 	{ "pod-list", command_pod_list, list_args, "All pods in short" },
+	{ "pod-net", command_pod_net, net_args,
+	  "Links, addresses, routes, host ports and counters of the pods' network" },
 	{ "pod-status", command_pod_status, pod_args,
 	  "One pod as a Kubernetes v1 Pod with its status" },
 	{ "pod-stop", command_pod_stop, grace_args, "Ends a pod; its record stays" },
@@ -374,7 +384,7 @@ static void unknown_command(struct client *cl, const struct request *r)
 	client_error(cl, r, "CommandNotFound", desc, NULL);
 }
 
-void commands_run(struct client *cl, const struct request *r)
+void commands_run(struct client *cl, struct request *r)
 {
 	const struct command *cmd = find_command(r->execute);
 	struct call call = {
@@ -393,6 +403,8 @@ void commands_run(struct client *cl, const struct request *r)
 		err = cmd->fn(&call);
 	if (err == 0)
 		client_answer(cl, r, call.result);
+	else if (err == CALL_LATER)
+		deferred_keep(cl, r);
 	else
 		client_error(cl, r, "GenericError", call.desc, call.data);
 	json_object_put(call.result);

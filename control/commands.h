@@ -44,7 +44,7 @@ struct call {
 	struct json_object *data; /* detail of an error, or NULL */
 };
 
-/* 0, or what call_fail() returned. */
+/* 0, what call_fail() returned, or CALL_LATER of deferred.h. */
 typedef int (*command_fn)(struct call *call);
 
 struct command {
@@ -54,8 +54,8 @@ struct command {
 	const char *help;
 };
 
-/* Runs one request and queues its answer. */
-void commands_run(struct client *cl, const struct request *r);
+/* Runs one request and queues its answer, or keeps the request for a later one. */
+void commands_run(struct client *cl, struct request *r);
 
 extern const struct command commands_table[];
 extern const size_t commands_count;
@@ -83,6 +83,7 @@ int command_pod_create(struct call *call);
 int command_pod_stop(struct call *call);
 int command_pod_delete(struct call *call);
 int command_member_kill(struct call *call);
+int command_pod_net(struct call *call);
 /* commands_log.c */
 int command_logs(struct call *call);
 int command_events(struct call *call);

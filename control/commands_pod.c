@@ -44,6 +44,18 @@ int command_pod_status(struct call *call)
 	return call->result ? 0 : call_no_memory(call);
 }
 
+int command_pod_net(struct call *call)
+{
+	struct pod *pod = NULL;
+
+	if (call_has(call, "name")) {
+		pod = call_pod(call);
+		if (!pod)
+			return -ENOENT;
+	}
+	return deferred_net(call, call_string(call, "namespace", NULL), pod);
+}
+
 /* -1 = the pod's own. */
 static int64_t grace_ms(const struct call *call)
 {

@@ -157,6 +157,7 @@ void control_drain(struct control *c, int64_t deadline_ns, void (*done)(void *ar
 	list_for_each_safe(it, &c->clients) {
 		struct client *cl = list_entry(it, struct client, link);
 
+		deferred_give_up(cl);
 		if (cl->fd >= 0)
 			client_turn(cl, 0);
 	}

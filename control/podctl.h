@@ -50,7 +50,7 @@ struct podctl {
 	bool json, follow, previous, timestamps, wait, machine;
 	int64_t grace_s, lines, since, timeout_s;
 	const char *until;     /* --for */
-	const char *namespace; /* of list; NULL = all */
+	const char *namespace; /* of list and net; NULL = all */
 	char **args;
 	int n_args;
 	struct conn conn;
@@ -121,6 +121,7 @@ int podctl_events(struct podctl *p);
 int podctl_log(struct podctl *p);
 int podctl_check(struct podctl *p);
 int podctl_info(struct podctl *p);
+int podctl_net(struct podctl *p);
 int podctl_boot(struct podctl *p);
 int podctl_shutdown(struct podctl *p);
 int podctl_reboot(struct podctl *p);

@@ -14,8 +14,6 @@
 
 #include "netlink/nl.h"
 
-#define DUMPS_MAX 8 /* as in link_read.c */
-
 static struct nl_msg *address_msg(int type, int flags, int index, const struct inet *a)
 {
 	struct ifaddrmsg header = { .ifa_family = (uint8_t)a->family,
@@ -130,7 +128,7 @@ int address_each(struct nl *nl, int index, address_fn fn, void *arg)
 	struct reader reader = { index, fn, arg };
 	int r = -EINTR;
 
-	for (int i = 0; r == -EINTR && i < DUMPS_MAX; i++)
+	for (int i = 0; r == -EINTR && i < NL_DUMPS_MAX; i++)
 		r = nl_query(nl,
 			     nl_msg_new(RTM_GETADDR, NLM_F_DUMP, &header, sizeof(header)),
 			     on_address, &reader);

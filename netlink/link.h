@@ -91,6 +91,10 @@ struct link_info {
 	char name[LINK_NAME_BYTES];
 	char kind[16]; /* "veth", "bridge", ...; "" = hardware */
 	char alias[LINK_ALIAS_BYTES];
+	struct link_counters {
+		uint64_t rx_bytes, rx_packets, rx_errors, rx_dropped;
+		uint64_t tx_bytes, tx_packets, tx_errors, tx_dropped;
+	} counters; /* since it was made */
 };
 
 /* By index, or by name when index is 0. 0, -ENODEV or another -errno. */

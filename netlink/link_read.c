@@ -14,9 +14,6 @@
 #include "netlink/link.h"
 #include "netlink/nl.h"
 
-/* A dump that changes keep interrupting is taken this often before it is an error. */
-#define DUMPS_MAX 8
-
 static uint32_t number(struct nlattr *a)
 {
 	return a && nla_len(a) >= 4 ? nla_get_u32(a) : 0;
@@ -29,6 +26,25 @@ static void text(char *buf, size_t size, struct nlattr *a)
 	if (len)
 		memcpy(buf, nla_data(a), len);
 	buf[len] = '\0';
+}
+
+static void counters(struct link_counters *ret, struct nlattr *a)
+{
+	struct rtnl_link_stats64 s = { 0 };
+
+	/* Kernels add members at the end. */
+	if (a)
+		memcpy(&s, nla_data(a), MIN((size_t)nla_len(a), sizeof(s)));
+	*ret = (struct link_counters){
+		.rx_bytes = s.rx_bytes,
+		.rx_packets = s.rx_packets,
+		.rx_errors = s.rx_errors,
+		.rx_dropped = s.rx_dropped,
+		.tx_bytes = s.tx_bytes,
+		.tx_packets = s.tx_packets,
+		.tx_errors = s.tx_errors,
+		.tx_dropped = s.tx_dropped,
+	};
 }
 
 static bool link_parse(const struct nlmsghdr *h, struct link_info *ret)
@@ -55,6 +71,7 @@ static bool link_parse(const struct nlmsghdr *h, struct link_info *ret)
 		ret->operstate = nla_get_u8(tb[IFLA_OPERSTATE]);
 	if (ret->has_mac)
 		memcpy(ret->mac, nla_data(tb[IFLA_ADDRESS]), MAC_BYTES);
+	counters(&ret->counters, tb[IFLA_STATS64]);
 	text(ret->name, sizeof(ret->name), tb[IFLA_IFNAME]);
 	text(ret->kind, sizeof(ret->kind), info[IFLA_INFO_KIND]);
 	text(ret->alias, sizeof(ret->alias), tb[IFLA_IFALIAS]);
@@ -107,7 +124,7 @@ int link_each(struct nl *nl, link_fn fn, void *arg)
 	struct reader reader = { fn, arg };
 	int r = -EINTR;
 
-	for (int i = 0; r == -EINTR && i < DUMPS_MAX; i++)
+	for (int i = 0; r == -EINTR && i < NL_DUMPS_MAX; i++)
 		r = nl_query(nl, nl_msg_new(RTM_GETLINK, NLM_F_DUMP, &link, sizeof(link)),
 			     on_link, &reader);
 	return r;

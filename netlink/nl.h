@@ -65,6 +65,7 @@ struct nl_msg *nl_msg_new(int type, int flags, const void *header, size_t header
  * fn; fn returns 0, or -errno which ends the call after the rest was read. With
  * NLM_F_DUMP -EINTR says that the dump was interrupted by a change: forget what fn got,
  * ask again. */
+#define NL_DUMPS_MAX 8 /* a dump that is interrupted as often as that is an error */
 typedef int (*nl_reply_fn)(void *arg, const struct nlmsghdr *answer);
 int nl_query(struct nl *nl, struct nl_msg *msg, nl_reply_fn fn, void *arg);
 

@@ -82,20 +82,20 @@ void qdisc_add_limit(struct nl_batch *b, int index, const char *link, uint64_t r
 }
 
 struct reader {
-	int index;
-	uint64_t rate_bits;
+	qdisc_limit_fn fn;
+	void *arg;
 };
 
 static int on_qdisc(void *arg, const struct nlmsghdr *answer)
 {
-	struct reader *reader = arg;
+	const struct reader *reader = arg;
 	const struct tcmsg *header = NLMSG_DATA(answer);
 	struct nlattr *tb[TCA_MAX + 1], *tbf[TCA_TBF_MAX + 1];
 	struct tc_tbf_qopt parms;
 
 	if (answer->nlmsg_type != RTM_NEWQDISC ||
 	    answer->nlmsg_len < NLMSG_LENGTH(sizeof(*header)) ||
-	    header->tcm_ifindex != reader->index || header->tcm_parent != TC_H_ROOT ||
+	    header->tcm_parent != TC_H_ROOT ||
 	    nlmsg_parse((struct nlmsghdr *)answer, sizeof(*header), tb, TCA_MAX, NULL) <
 		    0 ||
 	    !tb[TCA_KIND] || strncmp(nla_data(tb[TCA_KIND]), "tbf", 4) != 0 ||
@@ -104,21 +104,19 @@ static int on_qdisc(void *arg, const struct nlmsghdr *answer)
 	    !tbf[TCA_TBF_PARMS] || (size_t)nla_len(tbf[TCA_TBF_PARMS]) < sizeof(parms))
 		return 0;
 	memcpy(&parms, nla_data(tbf[TCA_TBF_PARMS]), sizeof(parms));
-	reader->rate_bits = (uint64_t)parms.rate.rate * 8;
-	return 0;
+	return reader->fn(reader->arg, header->tcm_ifindex,
+			  (uint64_t)parms.rate.rate * 8);
 }
 
-int qdisc_get_limit(struct nl *nl, int index, uint64_t *ret_bits)
+int qdisc_each_limit(struct nl *nl, qdisc_limit_fn fn, void *arg)
 {
-	struct tcmsg header = { .tcm_ifindex = index };
-	struct reader reader = { .index = index };
+	struct tcmsg header = { 0 };
+	struct reader reader = { fn, arg };
 	int r = -EINTR;
 
-	for (int i = 0; r == -EINTR && i < 8; i++)
+	for (int i = 0; r == -EINTR && i < NL_DUMPS_MAX; i++)
 		r = nl_query(
 			nl, nl_msg_new(RTM_GETQDISC, NLM_F_DUMP, &header, sizeof(header)),
 			on_qdisc, &reader);
-	if (r == 0)
-		*ret_bits = reader.rate_bits;
 	return r;
 }

@@ -14,8 +14,6 @@
 
 #include "netlink/nl.h"
 
-#define DUMPS_MAX 8 /* as in link_read.c */
-
 static bool put_inet(struct nl_msg *msg, int type, const struct inet *a)
 {
 	return a->family == 0 || nla_put(msg, type, (int)inet_length(a), a->bytes) == 0;
@@ -128,7 +126,7 @@ int route_each(struct nl *nl, int family, route_fn fn, void *arg)
 	struct reader reader = { fn, arg };
 	int r = -EINTR;
 
-	for (int i = 0; r == -EINTR && i < DUMPS_MAX; i++)
+	for (int i = 0; r == -EINTR && i < NL_DUMPS_MAX; i++)
 		r = nl_query(
 			nl, nl_msg_new(RTM_GETROUTE, NLM_F_DUMP, &header, sizeof(header)),
 			on_route, &reader);

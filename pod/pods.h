@@ -65,6 +65,7 @@ struct pods {
 	struct network *network;   /* pod/network.h */
 	struct uplink_info uplink; /* as last told */
 	struct names *names;       /* pod/names.c's; NULL before the first change */
+	size_t n_net_jobs;         /* pod/network_inspect.c's */
 };
 
 /* user_ns: see rootfs/early.h; monitor: may be NULL. Makes the cgroup layout (PID 1 in
@@ -142,6 +143,34 @@ struct json_object *pods_outcome_json(const struct pods *pods);
 /* The first exec of each member for `podctl boot`: [{"namespace","pod","member",
  * "execNs"}], CLOCK_BOOTTIME. */
 struct json_object *pods_timeline_json(const struct pods *pods);
+
+/*
+ * Links, addresses, routes, host ports and counters of the pods' network. A helper child
+ * asks the kernel, so the answer comes later: q->done, from the loop, exactly once unless
+ * pods_net_cancel() came before. text: JSON, valid until done() returns; NULL with e
+ * filled: no answer in time (-ETIMEDOUT), longer than PODS_NET_BYTES (-EFBIG), ...
+ * {"machine":{...netlink/inspect.h...},"pods":[{"namespace","name","hostNetwork":bool,
+ *  "ready":bool,"reason","message","netns":PATH,"ips":[],"ports":[{"member","protocol",
+ *  "hostIP","hostPort","podIP","podPort","active":bool}],"links":[...as of the machine;
+ *  those of the plan also "hostInterface","bridge"...],"routes":[...],"error"}]}
+ * "machine" is there when no pod was named; "error": this pod's namespace could not be
+ * read. The query is the caller's and stays where it is meanwhile.
+ */
+#define PODS_NET_BYTES (4u << 20)
+
+struct pods_net_job;
+struct pods_net_query {
+	void (*done)(struct pods_net_query *q, const char *text, size_t len,
+		     const struct err *e);
+	struct pods_net_job *job; /* private; NULL = nothing is asked */
+};
+/* namespace NULL: all of them; pod NULL: all of the namespace. 0, -EAGAIN (too many are
+ * asked at once), -EINVAL (a refused pod), -ESHUTDOWN or another -errno: done() is not
+ * called then. */
+int pods_net_ask(struct pods *pods, const char *namespace, const struct pod *pod,
+		 struct pods_net_query *q);
+/* Harmless when nothing is asked, or done() was called. */
+void pods_net_cancel(struct pods_net_query *q);
 
 /* The last lines of a member, attempt < 0 = all held in memory.
  * {"lines":[{"time","stream","partial","text","attempt"}],"lostBytes":N}

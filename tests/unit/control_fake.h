@@ -180,6 +180,46 @@ int member_log_json(struct pod *pod, const char *member, size_t max_lines,
 	return 0;
 }
 
+/* Answers when the test says so: see fake_net_answer(). */
+static struct pods_net_query *fake_net[FAKE_PODS];
+static size_t fake_n_net;
+static int fake_net_error;
+static int fake_net_cancelled;
+static char fake_net_of[400];
+
+int pods_net_ask(struct pods *pods, const char *namespace, const struct pod *pod,
+		 struct pods_net_query *q)
+{
+	(void)pods;
+	(void)snprintf(fake_net_of, sizeof(fake_net_of), "%s/%s",
+		       namespace ? namespace : "", pod ? pod->name : "");
+	if (fake_net_error)
+		return fake_net_error;
+	fake_net[fake_n_net++] = q;
+	return 0;
+}
+
+void pods_net_cancel(struct pods_net_query *q)
+{
+	for (size_t i = 0; i < fake_n_net; i++)
+		if (fake_net[i] == q) {
+			fake_net[i] = fake_net[--fake_n_net];
+			fake_net_cancelled++;
+		}
+}
+
+/* The oldest question; text NULL: an error. */
+static __attribute__((unused)) void fake_net_answer(const char *text)
+{
+	struct pods_net_query *q = fake_net[0];
+	struct err e = { .code = ETIMEDOUT, .text = "asking the kernel: timed out" };
+
+	assert_true(fake_n_net > 0);
+	fake_n_net--;
+	memmove(fake_net, fake_net + 1, fake_n_net * sizeof(fake_net[0]));
+	q->done(q, text, text ? strlen(text) : 0, text ? NULL : &e);
+}
+
 const char *pod_event_name(enum pod_event event)
 {
 	static const char *const names[POD_EVENT_MAX] = {
@@ -246,7 +286,8 @@ static int fake_setup(void **state)
 	memset(&f, 0, sizeof(f));
 	memset(fake_pods, 0, sizeof(fake_pods));
 	fake_n = fake_list_size = fake_log_lines = 0;
-	fake_create_error = 0;
+	fake_create_error = fake_net_error = fake_net_cancelled = 0;
+	fake_n_net = 0;
 	f.watch_fd = -1;
 	strcpy(f.dir, "/tmp/control-XXXXXX");
 	assert_non_null(mkdtemp(f.dir));

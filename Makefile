@@ -311,6 +311,7 @@ UNIT_TESTS := \
 	tests/unit/pod_backoff.c \
 	tests/unit/pod_caps.c \
 	tests/unit/pod_cgroup.c \
+	tests/unit/pod_host_ports.c \
 	tests/unit/pod_hosts_file.c \
 	tests/unit/pod_launch_env.c \
 	tests/unit/pod_log_file.c \

@@ -68,27 +68,33 @@ static int resolv_text(const struct machine_network *m, const struct uplink_info
 static int replace_file(const struct buf *b)
 {
 	_cleanup_close_ int fd = -1;
+	int r;
 
 	(void)mkdir(RESOLV_DIR, 0755);
 	(void)unlink(RESOLV_NEW);
 	fd = open(RESOLV_NEW, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
-	if (write(fd, buf_head(b), b->len) != (ssize_t)b->len)
-		return -EIO;
+	r = b->len ? fd_write_full(fd, buf_head(b), b->len) : 0;
+	if (r < 0)
+		return r;
 	return rename(RESOLV_NEW, RESOLV_FILE) < 0 ? -errno : 0;
 }
 
-/* A file that came with the image is somebody's decision and stays. */
-static void write_resolv(const struct network_up *n, const struct uplink_info *info)
+/* An /etc/resolv.conf that came with the image is somebody's decision and stays. Servers
+ * that went with their lease must not go on being asked: an empty file replaces them. */
+static void write_resolv(struct network_up *n, const struct uplink_info *info)
 {
 	struct buf b;
 	int r;
 
 	buf_init(&b, RESOLV_BYTES);
 	r = resolv_text(&n->machine->network, info, &b);
-	if (r == 0 && b.len)
+	if (r == 0 && (b.len || n->resolv_filled)) {
 		r = replace_file(&b);
+		if (r == 0)
+			n->resolv_filled = b.len;
+	}
 	if (r == 0 && b.len && symlink(RESOLV_FILE, RESOLV_LINK) < 0 && errno != EEXIST)
 		log_debug("%s: %s", RESOLV_LINK, strerror(errno));
 	if (r < 0)

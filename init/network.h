@@ -22,6 +22,7 @@ struct network_up {
 	const struct machine *machine;
 	struct monitor monitor;
 	struct uplink *uplink;
+	bool resolv_filled; /* our resolv.conf has text, which may have to go */
 	bool settled; /* the uplink is ready, has failed or is none: pods may start */
 	/* Called once, from the loop, when that is so. */
 	void (*on_settled)(void *arg);

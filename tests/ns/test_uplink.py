@@ -178,8 +178,12 @@ class Dhcp(Uplink):
                          ("ready", 1400, 120))
         guest.wait_log("p", "c", "nameserver 192.0.2.53")
         guest.wait_log("p", "c", "search a.example b.example")
-        with open(guest.path("/run/podinit/resolv.conf"), encoding="ascii") as text:
-            self.assertEqual(text.read(), "nameserver 192.0.2.53\nsearch a.example b.example\n")
+        self.assertEqual(self.resolv_conf(),
+                         "nameserver 192.0.2.53\nsearch a.example b.example\n")
+
+    def resolv_conf(self):
+        with open(self.guest.path("/run/podinit/resolv.conf"), encoding="ascii") as text:
+            return text.read()
 
     def leased(self):
         guest, enter = self.begin(machine=machine({"mode": "dhcp"}))
@@ -241,6 +245,22 @@ class Dhcp(Uplink):
         self.assertEqual(self.uplink()["interface"], "up1")
         self.assertEqual(self.addresses("up1"), ["192.0.2.61/24"])
         self.assertEqual(routes(), {"203.0.113.0/24": "192.0.2.8"})
+
+    def test_servers_go_with_their_lease(self):
+        guest = self.leased()
+        servers = "nameserver 192.0.2.53\nsearch a.example b.example\n"
+        self.assertEqual(self.resolv_conf(), servers)
+        self.say(event="renew", ip="192.0.2.60", mask="24", lease="120", router="192.0.2.1")
+        guest.wait_until(lambda: "192.0.2.60/24" in self.uplink()["addresses"], "it", WAIT_S,
+                         every=0.02)
+        self.assertEqual(self.resolv_conf(), "")
+        # It is filled again by the next one that has some.
+        self.say(event="renew", ip="192.0.2.60", mask="24", lease="120", router="192.0.2.1",
+                 dns="192.0.2.54")
+        guest.wait_until(lambda: self.uplink()["servers"], "a server", WAIT_S, every=0.02)
+        self.assertEqual(self.resolv_conf(), "nameserver 192.0.2.54\n")
+        self.assertEqual(os.readlink(guest.path("/etc/resolv.conf")),
+                         "/run/podinit/resolv.conf")
 
     def test_a_lease_ends(self):
         guest = self.leased()

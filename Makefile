@@ -90,6 +90,7 @@ SRC_config := \
 	config/json_tree.c \
 	config/machine.c \
 	config/machine_network.c \
+	config/machine_uplink.c \
 	config/manifest.c \
 	config/manifest_annotation.c \
 	config/manifest_container.c \

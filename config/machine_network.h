@@ -13,4 +13,7 @@ void machine_network_defaults(struct machine_network *n);
 /* Shape of struct field's read; out is a struct machine. */
 void machine_read_network(struct json_reader *r, const struct json_at *at, void *out);
 
+/* The same for .uplink; out is a struct machine_network whose bridge has been read. */
+void machine_read_uplink(struct json_reader *r, const struct json_at *at, void *out);
+
 #endif

@@ -152,23 +152,32 @@ static void check_mode(struct json_reader *r, const struct json_at *at,
 static void check_gateway(struct json_reader *r, const struct json_at *at,
 			  const struct spec_network *n, const struct inet *gateway)
 {
-	struct json_at member = json_member(at, "gateway");
+	struct json_at member = json_member(at, "gateway"), ips = json_member(at, "ips");
+	struct json_at place = net_gateway_at(&member, gateway);
 	char text[INET_TEXT_BYTES];
-	bool family = false;
+	bool family = false, own = false;
 
-	if (!gateway->family || n->n_ips == 0)
+	/* With an address refused nothing certain can be said of the gateway. */
+	if (!gateway->family || n->n_ips == 0 || n->n_ips != json_length(&ips))
 		return;
 	for (size_t i = 0; i < n->n_ips; i++) {
 		family |= n->ips[i].family == gateway->family;
-		if (inet_same(&n->ips[i], gateway))
-			json_fault(r, &member, DIAG_VALUE,
-				   "gateway %s is the interface's own address",
-				   inet_format(gateway, text));
+		own |= inet_same(&n->ips[i], gateway);
 	}
-	if (!family && !inet_link_local(gateway))
-		json_fault(r, &member, DIAG_VALUE,
-			   "gateway %s without an address of its family in ips",
-			   inet_format(gateway, text));
+	inet_format(gateway, text);
+	if (own)
+		json_fault(r, &place, DIAG_VALUE,
+			   "gateway %s is the interface's own address", text);
+	else if (inet_link_local(gateway))
+		return;
+	else if (!family)
+		json_fault(r, &place, DIAG_VALUE,
+			   "gateway %s without an address of its family in ips", text);
+	else if (!inet_on_link(n->ips, n->n_ips, gateway))
+		json_warn(r, &place,
+			  "gateway %s is in none of the networks of ips; it is taken to "
+			  "be on the link",
+			  text);
 }
 
 static void check_network(struct json_reader *r, const struct json_at *at,
@@ -209,6 +218,8 @@ static void check_others(struct json_reader *r, const struct json_at *at,
 			 const struct pod_spec *pod, const struct spec_network *n,
 			 size_t skip)
 {
+	struct json_at mac = json_member(at, "mac");
+
 	for (size_t i = 0; i < pod->n_networks; i++) {
 		const struct spec_network *other = &pod->networks[i];
 
@@ -221,6 +232,11 @@ static void check_others(struct json_reader *r, const struct json_at *at,
 		    n->parent && other->parent && !strcmp(n->parent, other->parent))
 			json_fault(r, at, DIAG_DUPLICATE,
 				   "device \"%s\" stands here twice", n->parent);
+		if (n->has_mac && other->has_mac &&
+		    !memcmp(n->mac, other->mac, MAC_BYTES))
+			json_fault(r, &mac, DIAG_DUPLICATE,
+				   "a MAC address that the pod has on \"%s\"",
+				   other->interface);
 		for (size_t k = 0; k < 2; k++)
 			if (n->gateway[k].family && other->gateway[k].family)
 				json_fault(r, at, DIAG_DUPLICATE,

@@ -30,6 +30,19 @@ const char *net_check_address(const char *s)
 	return inet_parse_address(s, &a) == 0 ? NULL : "an IP address";
 }
 
+/* The two addresses of an IPv4 network that are nobody's (RFC 1122 3.2.1.3), but for
+ * links with two ends (RFC 3021). */
+static const char *reserved_in_network(const struct inet *a)
+{
+	struct inet first = inet_masked(a), last = inet_nth(a, inet_size(a) - 1);
+
+	if (a->prefix > 30)
+		return NULL;
+	if (inet_same(a, &first))
+		return "the network's own address, no interface's";
+	return inet_same(a, &last) ? "the broadcast address of its network" : NULL;
+}
+
 /* What cannot be one interface's own address (RFC 1122 3.2.1.3, RFC 4291 2.5). */
 static const char *unusable(const struct inet *a)
 {
@@ -42,7 +55,8 @@ static const char *unusable(const struct inet *a)
 			return "a loopback address";
 		if (a->bytes[0] >= 224)
 			return "a multicast or reserved address";
-		return a->bytes[0] == 0 ? "an address of 0.0.0.0/8" : NULL;
+		return a->bytes[0] == 0 ? "an address of 0.0.0.0/8" :
+					  reserved_in_network(a);
 	}
 	if (a->bytes[0] == 0xff)
 		return "a multicast address";
@@ -128,6 +142,20 @@ void net_read_gateway(struct json_reader *r, const struct json_at *at,
 
 		read_one_gateway(r, &item, ret);
 	}
+}
+
+struct json_at net_gateway_at(const struct json_at *member, const struct inet *g)
+{
+	bool is_list = json_object_is_type(member->value, json_type_array);
+
+	for (size_t i = 0; is_list && i < json_length(member); i++) {
+		struct json_at item = json_element(member, i);
+		struct inet a;
+
+		if (inet_parse_address(json_text(&item), &a) == 0 && inet_same(&a, g))
+			return item;
+	}
+	return *member;
 }
 
 bool net_read_mac(struct json_reader *r, const struct json_at *at,

@@ -19,7 +19,8 @@ const char *net_check_interface(const char *s); /* dev_valid_name(), net/core/de
 const char *net_check_address(const char *s);   /* an IP address without a prefix */
 
 /* A unicast address that an interface can have: not loopback, multicast, unspecified or
- * the IPv4 broadcast address. False after an error was added at at. */
+ * the IPv4 broadcast address; nor, with a prefix, the first or last of an IPv4 network
+ * (of /31 and /32 all are usable, RFC 3021). False after an error was added at at. */
 bool net_read_address(struct json_reader *r, const struct json_at *at, bool with_prefix,
 		      struct inet *ret);
 /* A network: the bits behind the prefix must be 0, and the error names what was meant. */
@@ -27,6 +28,9 @@ bool net_read_network(struct json_reader *r, const struct json_at *at, struct in
 /* "gateway": one address, or a list of one a family. ret[0] IPv4, ret[1] IPv6. */
 void net_read_gateway(struct json_reader *r, const struct json_at *at,
 		      struct inet ret[static 2]);
+/* Where net_read_gateway() found g: an element of the list, or member itself, which must
+ * outlive the answer. */
+struct json_at net_gateway_at(const struct json_at *member, const struct inet *g);
 bool net_read_mac(struct json_reader *r, const struct json_at *at,
 		  uint8_t ret[static MAC_BYTES]);
 

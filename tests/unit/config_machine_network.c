@@ -108,9 +108,11 @@ static const struct row bad_machines[] = {
 	  "10.1.0.0/16" },
 	{ N("'podCidrs':['10.0.0.0']"), DIAG_VALUE, "/network/podCidrs/0", "network" },
 	{ N("'podCidrs':['10.1.0.0/31']"), DIAG_VALUE, "/network/podCidrs/0",
-	  "too small" },
+	  "too small: it holds 2 addresses, and at least 4" },
+	{ N("'podCidrs':['10.1.0.0/32']"), DIAG_VALUE, "/network/podCidrs/0",
+	  "it holds 1 address, and" },
 	{ N("'podCidrs':['fd00::/127']"), DIAG_VALUE, "/network/podCidrs/0",
-	  "too small" },
+	  "too small: it holds 2 addresses" },
 	{ N("'podCidrs':['10.0.0.0/7']"), DIAG_VALUE, "/network/podCidrs/0",
 	  "too large" },
 	{ N("'podCidrs':['127.0.0.0/8']"), DIAG_VALUE, "/network/podCidrs/0",
@@ -122,7 +124,13 @@ static const struct row bad_machines[] = {
 	{ N("'bridge':'a-long-bridge0'"), DIAG_VALUE, "/network/bridge", "13" },
 	{ N("'bridge':'lo'"), DIAG_VALUE, "/network/bridge", "another name" },
 	{ N("'bridge':'up','uplink':{'mode':'dhcp','match':{'name':'up'}}"), DIAG_VALUE,
-	  UP "/match", "bridge" },
+	  UP "/match/name", "\"up\" is the pods' bridge" },
+	{ U("'mode':'dhcp','match':{'name':'pod0'}"), DIAG_VALUE, UP "/match/name",
+	  "\"pod0\" is the pods' bridge" },
+	{ U("'mode':'dhcp','bond':{'ports':[{'name':'a'},{'name':'pod0'}]}"), DIAG_VALUE,
+	  UP "/bond/ports/1/name", "\"pod0\" is the pods' bridge" },
+	{ U("'mode':'dhcp','bond':{'ports':{'name':'pod0'}}"), DIAG_TYPE,
+	  UP "/bond/ports", "a list" },
 	{ N("'bridge':'a/b'"), DIAG_VALUE, "/network/bridge", "interface" },
 	{ N("'mtu':1000"), DIAG_VALUE, "/network/mtu", "1280" },
 	{ N("'mtu':60"), DIAG_VALUE, "/network/mtu", "68" },
@@ -140,6 +148,23 @@ static const struct row bad_machines[] = {
 	{ U("'mode':'none','mtu':1500"), DIAG_VALUE, UP "/mtu", "goes with" },
 	{ U("'mode':'static','addresses':['192.0.2.2']"), DIAG_VALUE, UP "/addresses/0",
 	  "prefix" },
+	{ U("'mode':'static','addresses':['192.0.2.2/24','2001:db8::2/64',"
+	    "'192.0.2.2/28']"),
+	  DIAG_VALUE, UP "/addresses/2", "192.0.2.2 stands in the list twice" },
+	{ U("'mode':'static','addresses':['2001:db8::2/64','2001:db8:0::2/64']"),
+	  DIAG_VALUE, UP "/addresses/1", "2001:db8::2 stands in the list twice" },
+	{ U("'mode':'static','addresses':['192.0.2.2/24','198.51.100.64/26'],"
+	    "'gateway':'198.51.100.65'"),
+	  DIAG_VALUE, UP "/addresses/1", "198.51.100.64/26 is the network's own" },
+	{ U("'mode':'static','addresses':['198.51.100.127/26']"), DIAG_VALUE,
+	  UP "/addresses/0", "198.51.100.127/26 is the broadcast" },
+	{ U("'mode':'static','addresses':['192.0.2.4/30']"), DIAG_VALUE,
+	  UP "/addresses/0", "192.0.2.4/30 is the network's own" },
+	{ U("'mode':'static','addresses':['192.0.2.2/24'],'gateway':'192.0.2.2'"),
+	  DIAG_VALUE, UP "/gateway", "192.0.2.2 is one of the own addresses" },
+	{ U("'mode':'static','addresses':['192.0.2.2/24','fe80::2/64'],'gateway':["
+	    "'192.0.2.1','fe80::2']"),
+	  DIAG_VALUE, UP "/gateway/1", "fe80::2 is one of the own addresses" },
 	{ U("'mode':'static','addresses':['192.0.2.2/24'],'gateway':'fd00::1'"),
 	  DIAG_VALUE, UP "/gateway", "family" },
 	{ U("'mode':'static','addresses':['192.0.2.2/24'],'gateway':['192.0.2.1',"
@@ -154,6 +179,14 @@ static const struct row bad_machines[] = {
 	  "at least one" },
 	{ U("'mode':'dhcp','bond':{'ports':[{}]}"), DIAG_MISSING, UP "/bond/ports/0",
 	  "needs a name" },
+	{ U("'mode':'dhcp','bond':{'ports':[{'name':'a'},{'name':'b'},{'name':'a',"
+	    "'driver':'e1000'}]}"),
+	  DIAG_VALUE, UP "/bond/ports/2", "\"a\" stands in the list twice" },
+	{ U("'mode':'dhcp','bond':{'ports':[{'mac':'02:00:00:00:00:0a'},"
+	    "{'mac':'02:00:00:00:00:0A'}]}"),
+	  DIAG_VALUE, UP "/bond/ports/1", "\"02:00:00:00:00:0a\" stands" },
+	{ U("'mode':'dhcp','bond':{'ports':[{'driver':'e1000'},{'driver':'e1000'}]}"),
+	  DIAG_VALUE, UP "/bond/ports/1", "\"e1000\" stands" },
 	{ U("'mode':'dhcp','bond':{'mode':'lacp','ports':[{'name':'a'}]}"), DIAG_VALUE,
 	  UP "/bond/mode", "802.3ad" },
 	{ U("'mode':'dhcp','match':{'name':'a'},'bond':{'ports':[{'name':'a'}]}"),
@@ -177,12 +210,58 @@ static void test_bad_machines(void **state)
 	}
 }
 
+/* What looks like one of the above and is none. */
+static void test_good_machines(void **state)
+{
+	static const char *const texts[] = {
+		U("'mode':'static','addresses':['192.0.2.2/31','192.0.2.3/31']"),
+		U("'mode':'static','addresses':['192.0.2.0/32','192.0.2.255/32']"),
+		U("'mode':'static','addresses':['192.0.2.127/24','192.0.2.128/24']"),
+		U("'mode':'static','addresses':['2001:db8::/64','2001:db8::ffff:ffff:"
+		  "ffff:ffff/64']"),
+		U("'mode':'static','addresses':['192.0.2.2/24','fe80::2/64'],'gateway':["
+		  "'192.0.2.1','fe80::1']"),
+		U("'mode':'dhcp','bond':{'ports':[{'name':'a','driver':'e1000'},"
+		  "{'name':'b','driver':'e1000'},{'mac':'02:00:00:00:00:01'},"
+		  "{'mac':'02:00:00:00:00:02'},{'driver':'igb'},{'driver':'ixgbe'}]}"),
+		N("'bridge':'pods','uplink':{'mode':'dhcp','match':{'name':'pod0'}}"),
+	};
+	struct machine m;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		if (parse_machine(texts[i], &m) < 0 || diag.n != 0)
+			fail_msg("%s: %s: %s", texts[i], diag.items[0].pointer,
+				 diag.items[0].text);
+		machine_free(&m);
+	}
+}
+
+static void test_gateway_beyond(void **state)
+{
+	struct machine m;
+
+	(void)state;
+	assert_int_equal(
+		parse_machine(U("'mode':'static','addresses':['192.0.2.2/24','fd00::2/64'"
+				"],'gateway':['198.51.100.1','fd00::1']"),
+			      &m),
+		0);
+	assert_int_equal(diag.n, 1);
+	assert_true(diag.items[0].warning);
+	assert_string_equal(diag.items[0].pointer, UP "/gateway/0");
+	assert_non_null(strstr(diag.items[0].text, "198.51.100.1 is in none"));
+	machine_free(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_machine_defaults),
 		cmocka_unit_test(test_machine_network),
 		cmocka_unit_test(test_bad_machines),
+		cmocka_unit_test(test_good_machines),
+		cmocka_unit_test(test_gateway_beyond),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,26 @@ static void test_networks(void **state)
 	pod_spec_free(p);
 }
 
+/* Routers of hosting networks are often reached so: allowed, but it may be an error. */
+static void test_gateway_beyond(void **state)
+{
+	struct pod_spec *p = expect_pod(
+		NETS("[{`type`:`bridge`,`bridge`:`b`,`ips`:[`192.0.2.5/32`],"
+		     "`gateway`:[`198.51.100.1`,`fe80::1`]}]"));
+
+	(void)state;
+	assert_int_equal(diag.n, 1);
+	assert_true(diag.items[0].warning);
+	assert_string_equal(diag.items[0].pointer, AT "/0/gateway/0");
+	assert_non_null(strstr(diag.items[0].text, "198.51.100.1 is in none"));
+	assert_non_null(strstr(diag.items[0].text, "taken to be on the link"));
+	pod_spec_free(p);
+	p = expect_pod(NETS("[{`type`:`device`,`device`:`e`,`ips`:[`192.0.2.5/24`,"
+			    "`192.0.2.2/31`],`gateway`:`192.0.2.1`}]"));
+	assert_int_equal(diag.n, 0);
+	pod_spec_free(p);
+}
+
 static void test_bandwidth(void **state)
 {
 	static const struct {
@@ -273,6 +293,11 @@ static const struct row bad_pods[] = {
 	  AT "/0/ips/0", "loopback" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`ips`:[`ff02::1/64`]}]"), DIAG_VALUE,
 	  AT "/0/ips/0", "multicast" },
+	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`ips`:[`10.0.0.0/8`],"
+	       "`gateway`:`10.0.0.1`}]"),
+	  DIAG_VALUE, AT "/0/ips/0", "10.0.0.0/8 is the network's own" },
+	{ NETS("[{`type`:`device`,`device`:`e`,`ips`:[`10.1.0.255/24`]}]"), DIAG_VALUE,
+	  AT "/0/ips/0", "10.1.0.255/24 is the broadcast" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`gateway`:`10.0.0.1`}]"), DIAG_VALUE,
 	  AT "/0", "needs ips" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`mac`:`01:00:00:00:00:01`}]"), DIAG_VALUE,
@@ -300,6 +325,12 @@ static const struct row bad_pods[] = {
 	       "{`type`:`bridge`,`bridge`:`c`,`ips`:[`11.0.0.2/"
 	       "8`],`gateway`:`11.0.0.1`}]"),
 	  DIAG_DUPLICATE, AT "/1", "second gateway for IPv4" },
+	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`mac`:`02:00:00:00:00:0a`},"
+	       "{`type`:`macvlan`,`parent`:`e`,`mac`:`02:00:00:00:00:0A`}]"),
+	  DIAG_DUPLICATE, AT "/1/mac", "has on \"net1\"" },
+	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`mac`:`02:00:00:00:00:01`},"
+	       "{`type`:`pod`,`mac`:`02:00:00:00:00:01`}]"),
+	  DIAG_DUPLICATE, AT "/1/mac", "has on \"net1\"" },
 	{ NETS("[{`type`:`pod`},{`type`:`pod`}]"), DIAG_DUPLICATE, AT "/1/type",
 	  "second network" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`ips`:[`10.0.0.1/"
@@ -308,6 +339,9 @@ static const struct row bad_pods[] = {
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`ips`:[`10.0.0.1/"
 	       "8`],`gateway`:`fd00::1`}]"),
 	  DIAG_VALUE, AT "/0/gateway", "family" },
+	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`ips`:[`10.0.0.2/8`,`fe80::2/64`],"
+	       "`gateway`:[`10.0.0.1`,`fe80::2`]}]"),
+	  DIAG_VALUE, AT "/0/gateway/1", "own address" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`egress`:`1e99`}]"), DIAG_VALUE,
 	  AT "/0/egress", "quantity" },
 	{ NETS("[{`type`:`bridge`,`bridge`:`b`,`egress`:`1.2.3M`}]"), DIAG_VALUE,
@@ -351,13 +385,10 @@ static void test_bad_pods(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_default_network),
-		cmocka_unit_test(test_networks),
-		cmocka_unit_test(test_bandwidth),
-		cmocka_unit_test(test_policy),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_ports_and_env),
-		cmocka_unit_test(test_bad_pods),
+		cmocka_unit_test(test_default_network), cmocka_unit_test(test_networks),
+		cmocka_unit_test(test_gateway_beyond),  cmocka_unit_test(test_bandwidth),
+		cmocka_unit_test(test_policy),          cmocka_unit_test(test_names),
+		cmocka_unit_test(test_ports_and_env),   cmocka_unit_test(test_bad_pods),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

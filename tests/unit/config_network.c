@@ -258,6 +258,40 @@ static void test_ports_and_env(void **state)
 	pod_spec_free(p);
 }
 
+/* The annotation that docs/manifest.md shows must be accepted. */
+static void test_document(void **state)
+{
+	static const char start[] = "\"annotations\": {\n  \"podinit/networks\":";
+	FILE *f = fopen("docs/manifest.md", "re");
+	char text[65536], json[1024], *example;
+	struct manifest m;
+	size_t n;
+
+	(void)state;
+	if (!f)
+		fail_msg("docs/manifest.md: run this from the top of the source");
+	n = fread(text, 1, sizeof(text) - 1, f);
+	(void)fclose(f);
+	text[n] = '\0';
+	example = strstr(text, start);
+	assert_non_null(example);
+	assert_non_null(strstr(example, "```"));
+	*strstr(example, "```") = '\0';
+	(void)snprintf(json, sizeof(json),
+		       "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
+		       "\"name\":\"p\",%s},\"spec\":{\"containers\":[{"
+		       "\"name\":\"c\",\"image\":\"i\"}]}}",
+		       example);
+	diag_init(&diag, "docs/manifest.md");
+	assert_int_equal(manifest_parse(json, strlen(json), &diag, &m), 0);
+	if (diag.n != 0)
+		fail_msg("%s: %s", diag.items[0].pointer, diag.items[0].text);
+	assert_int_equal(m.pods[0].spec->n_networks, 2);
+	assert_string_equal(m.pods[0].spec->networks[1].parent, "br-lan");
+	assert_inet(&m.pods[0].spec->networks[1].ips[0], "192.168.7.5/24");
+	manifest_free(&m);
+}
+
 struct row {
 	const char *text;
 	enum diag_kind kind;
@@ -388,7 +422,8 @@ int main(void)
 		cmocka_unit_test(test_default_network), cmocka_unit_test(test_networks),
 		cmocka_unit_test(test_gateway_beyond),  cmocka_unit_test(test_bandwidth),
 		cmocka_unit_test(test_policy),          cmocka_unit_test(test_names),
-		cmocka_unit_test(test_ports_and_env),   cmocka_unit_test(test_bad_pods),
+		cmocka_unit_test(test_ports_and_env),   cmocka_unit_test(test_document),
+		cmocka_unit_test(test_bad_pods),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

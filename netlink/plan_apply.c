@@ -198,14 +198,37 @@ static int make_all(struct apply *a)
 
 /* ---- in the pod's ---- */
 
-static int write_zero(const char *link, const char *what, struct err *e)
+static int write_zero(int conf, const char *link, const char *what, struct err *e)
 {
-	char path[80];
+	char path[NET_NAME_BYTES + 16];
 	int r;
 
-	(void)snprintf(path, sizeof(path), "/proc/sys/net/ipv6/conf/%s/%s", link, what);
-	r = fd_write_file_at(AT_FDCWD, path, "0");
-	return r < 0 ? err_set(e, STAGE_SANDBOX, -r, "write 0 to %s", path) : 0;
+	(void)snprintf(path, sizeof(path), "%s/%s", link, what);
+	r = fd_write_file_at(conf, path, "0");
+	return r < 0 ? err_set(e, STAGE_SANDBOX, -r, "write 0 to %s of %s", what, link) :
+		       0;
+}
+
+/* Opened once: every namespace that was ever looked into has an "ipv6" of its own below
+ * the same /proc/sys/net, and the look-up walks past all of them (proc_sys_compare()). */
+static int quiet_links(const struct apply *a)
+{
+	_cleanup_close_ int conf = open("/proc/sys/net/ipv6/conf",
+					O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = conf < 0 ? err_set(a->e, STAGE_SANDBOX, errno,
+				   "open /proc/sys/net/ipv6/conf") :
+			   0;
+
+	for (size_t n = 0; r == 0 && n < a->plan->n_ifs; n++) {
+		const struct net_if *i = &a->plan->ifs[n];
+
+		if (i->kind != NET_VETH || !wanted(a, n))
+			continue;
+		r = write_zero(conf, i->name, "accept_ra", a->e);
+		if (r == 0)
+			r = write_zero(conf, i->name, "accept_dad", a->e);
+	}
+	return r;
 }
 
 /*
@@ -218,22 +241,14 @@ static int write_zero(const char *link, const char *what, struct err *e)
 static int quiet_ipv6(const struct apply *a)
 {
 	_cleanup_close_ int home = -1;
-	int r = 0;
+	int r;
 
 	if (!nl_has_ipv6())
 		return 0;
 	home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (home < 0 || setns(a->netns_fd, CLONE_NEWNET) < 0)
 		return err_set(a->e, STAGE_SANDBOX, errno, "enter the pod's namespace");
-	for (size_t n = 0; r == 0 && n < a->plan->n_ifs; n++) {
-		const struct net_if *i = &a->plan->ifs[n];
-
-		if (i->kind != NET_VETH || !wanted(a, n))
-			continue;
-		r = write_zero(i->name, "accept_ra", a->e);
-		if (r == 0)
-			r = write_zero(i->name, "accept_dad", a->e);
-	}
+	r = quiet_links(a);
 	if (setns(home, CLONE_NEWNET) < 0)
 		return err_set(a->e, STAGE_SANDBOX, errno, "leave the pod's namespace");
 	return r;

@@ -87,6 +87,14 @@ class Network(VMCase):
                                          "kubernetes.io/ingress-bandwidth": "1M"})
         self.assertEqual(lines, ["1500"])
 
+    def test_pod_net_over_the_port(self):
+        net = self.vm.command("pod-net")
+        machine = {link["name"]: link for link in net["machine"]["links"]}
+        self.assertEqual(machine["eth0"]["addresses"][0], "10.0.2.15/24")
+        self.assertGreater(machine["eth0"]["rxBytes"], 500)
+        self.assertIn({"destination": "default", "gateway": "10.0.2.2", "interface": "eth0"},
+                      net["machine"]["routes"])
+
     def test_nothing_is_left(self):
         lines = self.output("host", "ls /sys/class/net", hostNetwork=True)
         self.assertEqual([n for n in lines if n.startswith("pv")], [])

@@ -214,6 +214,26 @@ class Addresses(Network):
         self.create(self.sleeper("more"))
         self.assertEqual(guest.status("more")["podIP"], "10.9.0.4")
 
+    def test_a_bridge_that_cannot_be_made(self):
+        """It is said; pods without need of it run; they start when it can be."""
+        guest = self.start(machine=MACHINE)
+        self.in_machine("ip", "link", "add", "pod0", "type", "veth", "peer", "name", "other")
+        for name in "ab":
+            guest.command("pod-create", manifest=self.sleeper(name))
+        guest.wait_event("POD_CHANGED", pod="a", reason="FailedCreatePodSandBox")
+        self.create(self.sleeper("host", hostNetwork=True))
+        guest.wait_event("POD_CHANGED", pod="b", reason="FailedCreatePodSandBox")
+        self.assertEqual(guest.status("b")["message"],
+                         "pod network: pod0 is there already, and it is no bridge")
+        guest.command("pod-create", manifest=self.sleeper("late"))
+        guest.wait_event("POD_CHANGED", pod="late", reason="FailedCreatePodSandBox")
+        self.delete("a")
+        self.in_machine("ip", "link", "del", "pod0")
+        for name in ("b", "late"):
+            guest.wait_event("MEMBER_STARTED", pod=name)
+            self.assertNotIn("reason", guest.status(name))
+        self.assertEqual(guest.status("b")["podIP"], "10.88.0.3")
+
     def test_host_network_makes_no_bridge(self):
         guest = self.start(machine=MACHINE)
         self.create(self.sleeper("a", hostNetwork=True))

@@ -122,3 +122,29 @@ class VlanOnBond(VMCase):
         for part in ("inet 192.0.2.9/24", "mtu 1400", "eth0\n", "active-backup",
                      "default via 192.0.2.1 dev uplink0.7"):
             self.assertIn(part, text)
+
+
+class KernelLine(VMCase):
+    """ip= of the command line, without a word in machine.json."""
+
+    @classmethod
+    def vm_options(cls):
+        return {"forwards": [], "machine": {"onPodsDone": "stay"},
+                "append": "ip=10.0.2.77::10.0.2.2:255.255.255.0:name:eth0:off:10.0.2.3"}
+
+    def test_address_gateway_and_server(self):
+        guest = self.vm
+        guest.wait_until(lambda: "uplink eth0: ready, 10.0.2.77/24" in guest.console_text,
+                         "the uplink", 60)
+        uplink = guest.command("podinit-info")["uplink"]
+        self.assertEqual((uplink["mode"], uplink["gateways"], uplink["servers"]),
+                         ("static", ["10.0.2.2"], ["10.0.2.3"]))
+        # QEMU drops what it answers until it has learned the guest's MAC by ARP.
+        guest.command("pod-create", manifest=pod("out", container(
+            "c", "grep nameserver /etc/resolv.conf; "
+                 "ping -c5 -W5 10.0.2.2 >/dev/null && echo reached")))
+        guest.wait_event("POD_CHANGED", pod="out", timeout=60, phase="Succeeded")
+        self.assertEqual([line["text"] for line in
+                          guest.command("logs", name="out", member="c")["lines"]],
+                         ["nameserver 10.0.2.3", "reached"])
+        self.assertEqual(guest.status("out")["hostIP"], "10.0.2.77")

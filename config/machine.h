@@ -39,6 +39,8 @@ struct machine_match {
 
 #define MACHINE_UPLINK_ADDRS 8
 #define MACHINE_BOND_PORTS   8
+/* The bond's name: the module makes a bond0 of its own when it is loaded. */
+#define MACHINE_BOND_NAME    "uplink0"
 
 struct machine_uplink {
 	enum uplink_mode mode; /* default kernel: nothing is done without ip= */

@@ -257,6 +257,10 @@ static void check_names(struct json_reader *r, const struct json_at *at,
 	bool is_list = json_object_is_type(ports.value, json_type_array);
 
 	check_is_no_bridge(r, &match, n->uplink.match.name, n->bridge);
+	if (bond.value && !strcmp(n->bridge, MACHINE_BOND_NAME))
+		json_fault(r, &bond, DIAG_VALUE,
+			   "the bond is called \"" MACHINE_BOND_NAME
+			   "\", and so is the pods' bridge");
 	for (size_t i = 0; is_list && i < json_length(&ports); i++) {
 		struct json_at port = json_element(&ports, i);
 		struct json_at name = json_member(&port, "name");

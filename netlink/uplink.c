@@ -27,7 +27,6 @@
 #define CLASS_DIR      "/sys/class/net"
 #define JOB_TIMEOUT_NS (10 * NSEC_PER_SEC)
 #define RETRY_NS       (2 * NSEC_PER_SEC)
-#define BOND_NAME      "uplink0" /* the module makes a bond0 of its own when it is loaded */
 /* IFF_LOWER_UP of linux/if.h, which cannot stand beside net/if.h: the carrier itself.
  * IFF_RUNNING follows it within a second (net/core/link_watch.c). */
 #define FLAG_CARRIER   (1u << 16)
@@ -129,7 +128,7 @@ static bool find_link(struct uplink *u)
 			if (uplink_match_find(&c->bond_ports[i], CLASS_DIR,
 					      j->ports[j->n_ports]) == 0)
 				j->n_ports++;
-		(void)snprintf(j->nic, sizeof(j->nic), BOND_NAME);
+		(void)snprintf(j->nic, sizeof(j->nic), MACHINE_BOND_NAME);
 		j->bond_mode = c->bond_mode;
 		if (j->n_ports == 0)
 			return false;

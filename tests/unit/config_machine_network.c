@@ -131,6 +131,9 @@ static const struct row bad_machines[] = {
 	  UP "/bond/ports/1/name", "\"pod0\" is the pods' bridge" },
 	{ U("'mode':'dhcp','bond':{'ports':{'name':'pod0'}}"), DIAG_TYPE,
 	  UP "/bond/ports", "a list" },
+	{ N("'bridge':'uplink0','uplink':{'mode':'dhcp','bond':{'ports':[{'name':'a'}]}"
+	    "}"),
+	  DIAG_VALUE, UP "/bond", "so is the pods' bridge" },
 	{ N("'bridge':'a/b'"), DIAG_VALUE, "/network/bridge", "interface" },
 	{ N("'mtu':1000"), DIAG_VALUE, "/network/mtu", "1280" },
 	{ N("'mtu':60"), DIAG_VALUE, "/network/mtu", "68" },

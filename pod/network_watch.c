@@ -124,7 +124,8 @@ static void repair_due(struct loop_timer *timer)
 }
 
 /* When it may be put back the next time. */
-static void plan_repair(struct network_watch *w, struct pod *pod, const struct finding *f)
+static void schedule_repair(struct network_watch *w, struct pod *pod,
+			    const struct finding *f)
 {
 	struct pods *pods = w->net->pods;
 	struct pod_watch *pw = &pod->net.watch;
@@ -172,7 +173,7 @@ static void take_finding(struct network_watch *w, struct pod *pod,
 					    "; put back",
 			 f->not_repaired);
 	pod_update_status(pod);
-	plan_repair(w, pod, f);
+	schedule_repair(w, pod, f);
 }
 
 static void look_again(struct network_watch *w)

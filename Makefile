@@ -78,6 +78,7 @@ SRC_base := \
 	#
 
 SRC_config := \
+	config/capability_name.c \
 	config/diag.c \
 	config/expand.c \
 	config/image_config.c \
@@ -98,6 +99,7 @@ SRC_config := \
 	config/manifest_env.c \
 	config/manifest_network.c \
 	config/manifest_port.c \
+	config/manifest_security.c \
 	config/manifest_spec.c \
 	config/manifest_volume.c \
 	config/name_check.c \
@@ -284,6 +286,7 @@ UNIT_TESTS := \
 	tests/unit/config_memory.c \
 	tests/unit/config_network.c \
 	tests/unit/config_refusal.c \
+	tests/unit/config_security.c \
 	tests/unit/config_signal.c \
 	tests/unit/config_user.c \
 	tests/unit/control_client.c \

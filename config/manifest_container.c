@@ -11,13 +11,10 @@
 #include "config/manifest_parts.h"
 #include "config/name_check.h"
 
-#define ID_MAX 2147483647 /* of runAsUser and runAsGroup */
-
 /* What the fields' readers fill, with what they need of their surroundings. */
 struct container_read {
 	struct container_spec spec;
 	struct pod_spec *pod;
-	bool privileged, deny_escalation;
 };
 
 static const char *const pull_words[] = {
@@ -28,7 +25,6 @@ static const char *const pull_words[] = {
 };
 static const char *const restart_words[] = { "Always", "OnFailure", "Never", NULL };
 static const char *const message_words[] = { "File", "FallbackToLogsOnError", NULL };
-static const char *const proc_mount_words[] = { "Default", "Unmasked", NULL };
 
 _Static_assert(sizeof(enum pull_policy) == sizeof(int), "enum as int");
 
@@ -98,6 +94,13 @@ static void read_mounts(struct json_reader *r, const struct json_at *at, void *o
 	manifest_read_mounts(r, at, c->pod, &c->spec);
 }
 
+static void read_security(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct container_read *c = out;
+
+	manifest_read_container_security(r, at, &c->spec);
+}
+
 /* Probes and lifecycle. A plain init container may have none, whatever we support. */
 static void read_hook(struct json_reader *r, const struct json_at *at, void *out)
 {
@@ -113,62 +116,6 @@ static void read_hook(struct json_reader *r, const struct json_at *at, void *out
 			   at->key);
 	else
 		json_refuse(r, at);
-}
-
-static const struct field apparmor_fields[] = {
-	FIELD_REFUSE("type", FIELD_STRING, "RuntimeDefault Unconfined", .required = true),
-	FIELD_REFUSE("localhostProfile", FIELD_STRING, NULL),
-	FIELD_TABLE_END,
-};
-
-void manifest_check_apparmor(struct json_reader *r, const struct json_at *at, void *out)
-{
-	json_fields_read(r, at, apparmor_fields, out);
-}
-
-static void read_privileged(struct json_reader *r, const struct json_at *at, void *out)
-{
-	struct container_read *c = out;
-
-	c->privileged = json_object_get_boolean(at->value);
-	if (c->privileged)
-		json_refuse(r, at);
-}
-
-static void read_escalation(struct json_reader *r, const struct json_at *at, void *out)
-{
-	struct container_read *c = out;
-
-	c->spec.no_new_privs = !json_object_get_boolean(at->value);
-	if (c->spec.no_new_privs && c->privileged)
-		json_fault(
-			r, at, DIAG_VALUE,
-			"allowPrivilegeEscalation must not be false when privileged is "
-			"true");
-}
-
-static const struct field security_fields[] = {
-	FIELD_AT("runAsUser", FIELD_INT, struct container_read, spec.user.uid, .min = 0,
-		 .max = ID_MAX),
-	FIELD_AT("runAsGroup", FIELD_INT, struct container_read, spec.user.gid, .min = 0,
-		 .max = ID_MAX),
-	FIELD_REFUSE("runAsNonRoot", FIELD_BOOL, "false"),
-	FIELD_CALL("privileged", FIELD_BOOL, read_privileged),
-	FIELD_CALL("allowPrivilegeEscalation", FIELD_BOOL, read_escalation),
-	FIELD_REFUSE("readOnlyRootFilesystem", FIELD_BOOL, "false"),
-	FIELD_REFUSE("capabilities", FIELD_OBJECT, "{}"),
-	FIELD_REFUSE("procMount", FIELD_WORD, "Default", .words = proc_mount_words),
-	FIELD_REFUSE("seccompProfile", FIELD_OBJECT, NULL),
-	FIELD_CALL("appArmorProfile", FIELD_OBJECT, manifest_check_apparmor),
-	FIELD_IGNORE("seLinuxOptions", FIELD_OBJECT, .harmless = "{}",
-		     .note = "there is no SELinux policy"),
-	FIELD_REFUSE("windowsOptions", FIELD_OBJECT, NULL),
-	FIELD_TABLE_END,
-};
-
-static void read_security(struct json_reader *r, const struct json_at *at, void *out)
-{
-	json_fields_read(r, at, security_fields, out);
 }
 
 static const struct field container_fields[] = {
@@ -225,7 +172,7 @@ static void read_container(struct json_reader *r, const struct json_at *at,
 			   struct pod_spec *pod, bool init)
 {
 	struct container_read c = { .pod = pod,
-				    .spec = { .init = init, .user = { -1, -1 } } };
+				    .spec = { .init = init, .user = { -1, -1, -1 } } };
 	struct json_at name = json_member(at, "name"), pull;
 	size_t i;
 

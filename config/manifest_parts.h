@@ -61,8 +61,12 @@ void manifest_read_network_policy(struct json_reader *r, const struct json_at *a
 bool manifest_read_bandwidth(struct json_reader *r, const struct json_at *at,
 			     uint64_t *ret_bits);
 
-/* seLinuxOptions and appArmorProfile are the same for pods and containers. */
-void manifest_check_apparmor(struct json_reader *r, const struct json_at *at, void *out);
+/* .securityContext of a container into c. */
+void manifest_read_container_security(struct json_reader *r, const struct json_at *at,
+				      struct container_spec *c);
+/* That of the pod; out's containers are read already, what they do not say is filled. */
+void manifest_read_pod_security(struct json_reader *r, const struct json_at *at,
+				void *out);
 
 /* False, with an error at at, when the list is longer than most. */
 bool manifest_check_length(struct json_reader *r, const struct json_at *at, size_t most);

@@ -11,7 +11,6 @@
 #include "config/manifest_parts.h"
 #include "config/name_check.h"
 
-#define ID_MAX         2147483647 /* of runAsUser and runAsGroup */
 #define SECONDS_MAX    2147483647 /* 68 years, and still no overflow in milliseconds */
 
 #define HOSTNAME_BYTES 63 /* a DNS label; the name of a pod may be longer */
@@ -22,7 +21,6 @@ static const char *const restart_words[] = {
 	[RESTART_NEVER] = "Never",
 	NULL,
 };
-static const char *const groups_words[] = { "Merge", "Strict", NULL };
 
 _Static_assert(sizeof(enum restart_policy) == sizeof(int), "enum as int");
 
@@ -85,41 +83,6 @@ static void read_os(struct json_reader *r, const struct json_at *at, void *out)
 	json_fields_read(r, at, os_fields, out);
 }
 
-static const struct field security_fields[] = {
-	FIELD_AT("runAsUser", FIELD_INT, struct spec_user, uid, .min = 0, .max = ID_MAX),
-	FIELD_AT("runAsGroup", FIELD_INT, struct spec_user, gid, .min = 0, .max = ID_MAX),
-	FIELD_REFUSE("runAsNonRoot", FIELD_BOOL, "false"),
-	FIELD_REFUSE("supplementalGroups", FIELD_LIST, "[]"),
-	FIELD_REFUSE("supplementalGroupsPolicy", FIELD_WORD, "Merge",
-		     .words = groups_words),
-	FIELD_REFUSE("fsGroup", FIELD_INT, NULL, .min = 0, .max = ID_MAX),
-	FIELD_IGNORE("fsGroupChangePolicy", FIELD_STRING),
-	FIELD_REFUSE("sysctls", FIELD_LIST, "[]"),
-	FIELD_REFUSE("seccompProfile", FIELD_OBJECT, NULL),
-	FIELD_CALL("appArmorProfile", FIELD_OBJECT, manifest_check_apparmor),
-	FIELD_IGNORE("seLinuxOptions", FIELD_OBJECT, .harmless = "{}",
-		     .note = "there is no SELinux policy"),
-	FIELD_IGNORE("seLinuxChangePolicy", FIELD_STRING),
-	FIELD_REFUSE("windowsOptions", FIELD_OBJECT, NULL),
-	FIELD_TABLE_END,
-};
-
-/* A container's own value wins over the pod's; the containers are read already. */
-static void read_security(struct json_reader *r, const struct json_at *at, void *out)
-{
-	struct spec_user user = { -1, -1 };
-	struct pod_spec *pod = out;
-	size_t i;
-
-	json_fields_read(r, at, security_fields, &user);
-	for (i = 0; i < pod->n_members; i++) {
-		struct spec_user *member = &pod->members[i].user;
-
-		member->uid = member->uid >= 0 ? member->uid : user.uid;
-		member->gid = member->gid >= 0 ? member->gid : user.gid;
-	}
-}
-
 /* Warned about only when a program may miss the token. */
 static void read_service_account(struct json_reader *r, const struct json_at *at,
 				 void *out)
@@ -159,7 +122,7 @@ static const struct field spec_fields[] = {
 	FIELD_CALL("volumes", FIELD_LIST, manifest_read_volumes),
 	FIELD_CALL("initContainers", FIELD_LIST, read_init_containers),
 	FIELD_CALL("containers", FIELD_LIST, read_containers, .required = true),
-	FIELD_CALL("securityContext", FIELD_OBJECT, read_security),
+	FIELD_CALL("securityContext", FIELD_OBJECT, manifest_read_pod_security),
 	FIELD_CALL("os", FIELD_OBJECT, read_os),
 
 	FIELD_REFUSE("activeDeadlineSeconds", FIELD_INT, NULL, .min = 1,
@@ -217,6 +180,7 @@ void manifest_read_spec(struct json_reader *r, const struct json_at *at, void *o
 
 	pod->restart = RESTART_ALWAYS;
 	pod->grace_seconds = 30;
+	pod->fs_group = -1;
 	pod->dns.policy = DNS_CLUSTER_FIRST;
 	json_fields_read(r, at, spec_fields, pod);
 	if (!pod->hostname && pod->name)

@@ -151,6 +151,13 @@ struct spec_volume {
 
 struct spec_user { /* securityContext; -1 = not set */
 	int64_t uid, gid;
+	int non_root; /* runAsNonRoot */
+};
+
+/* capabilities; bit n is capability n of capabilities(7) */
+struct spec_caps {
+	bool add_all, drop_all; /* "ALL" */
+	uint64_t add, drop;
 };
 
 struct container_spec {
@@ -169,6 +176,8 @@ struct container_spec {
 
 	struct spec_user user; /* the pod's securityContext is merged in */
 	bool no_new_privs;     /* allowPrivilegeEscalation: false */
+	bool read_only_root;   /* readOnlyRootFilesystem */
+	struct spec_caps caps;
 
 	size_t n_ports;
 	struct spec_port *ports;
@@ -200,6 +209,12 @@ struct pod_spec {
 	size_t n_networks; /* 0 with hostNetwork */
 	struct spec_network *networks;
 	struct spec_net_policy net_policy;
+
+	size_t n_groups; /* supplementalGroups */
+	uint32_t *groups;
+	bool own_groups_only; /* supplementalGroupsPolicy Strict: not those of the image
+			       */
+	int64_t fs_group;     /* -1 = none */
 
 	size_t n_volumes;
 	struct spec_volume *volumes;

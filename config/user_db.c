@@ -158,27 +158,40 @@ static int user_find_group(const char *group, struct slice name, int64_t *ret_gi
 			(int)MIN(name.len, (size_t)64), name.s);
 }
 
+int user_add_group(struct user_ids *ids, gid_t gid)
+{
+	for (size_t i = 0; i < ids->n_groups; i++)
+		if (ids->groups[i] == gid)
+			return 0;
+	if (ids->n_groups == USER_GROUPS_MAX)
+		return -E2BIG;
+	ids->groups[ids->n_groups++] = gid;
+	return 0;
+}
+
+bool user_is_name(const char *image_user)
+{
+	struct slice text = { image_user, strlen(image_user) };
+	struct slice user = slice_cut(&text, ':');
+
+	return user.len > 0 && !slice_is_number(user);
+}
+
 static int user_add_groups(const char *group, struct slice user, struct user_ids *ids,
 			   struct err *e)
 {
 	struct slice text = { group ? group : "", group ? strlen(group) : 0 };
 	struct group_line line;
-	size_t i;
 
 	while (group_next(&text, &line)) {
 		if (!group_has(&line, user))
 			continue;
-		for (i = 0; i < ids->n_groups && ids->groups[i] != (gid_t)line.gid; i++)
-			;
-		if (i < ids->n_groups)
-			continue;
 		/* Dropping one silently could open what the group is kept out of. */
-		if (i == USER_GROUPS_MAX)
+		if (user_add_group(ids, (gid_t)line.gid) < 0)
 			return err_setx(e, STAGE_USER, EINVAL,
 					"user \"%.*s\" is in more than %d groups",
 					(int)MIN(user.len, (size_t)64), user.s,
 					USER_GROUPS_MAX);
-		ids->groups[ids->n_groups++] = (gid_t)line.gid;
 	}
 	return 0;
 }
@@ -206,7 +219,7 @@ static int user_find_image(const char *passwd, struct slice user, int64_t *ret_u
 }
 
 int user_resolve(int64_t uid, int64_t gid, const char *image_user, const char *passwd,
-		 const char *group, struct user_ids *ret, struct err *e)
+		 const char *group, bool merge, struct user_ids *ret, struct err *e)
 {
 	struct slice text = { image_user, strlen(image_user) };
 	struct slice user = slice_cut(&text, ':'), group_name = text;
@@ -234,10 +247,12 @@ int user_resolve(int64_t uid, int64_t gid, const char *image_user, const char *p
 	/* The primary group is in the list too, so that a set-gid program cannot shed it
 	 * (CVE-2022-36109). */
 	ids.groups[ids.n_groups++] = ids.gid;
-	if (found) {
+	if (found && merge) {
 		r = user_add_groups(group, line.name, &ids, e);
 		if (r < 0)
 			return r;
+	}
+	if (found) {
 		if (line.home.len < sizeof(ids.home) && line.home.len > 0 &&
 		    line.home.s[0] == '/')
 			memcpy(ids.home, line.home.s, line.home.len);

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "config/pod_spec.h"
+
 #define BIT(cap) (UINT64_C(1) << (cap))
 
 uint64_t caps_default(void)
@@ -20,6 +22,29 @@ uint64_t caps_default(void)
 	       BIT(CAP_SETUID) | BIT(CAP_SETFCAP) | BIT(CAP_SETPCAP) |
 	       BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_SYS_CHROOT) | BIT(CAP_KILL) |
 	       BIT(CAP_AUDIT_WRITE);
+}
+
+/* What this process may have at most. */
+static uint64_t caps_own(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	(void)syscall(SYS_capget, &header, data); /* of ourselves: cannot fail */
+	return data[0].permitted | (uint64_t)data[1].permitted << 32;
+}
+
+uint64_t caps_of(const struct spec_caps *spec)
+{
+	uint64_t caps = caps_default();
+
+	if (spec->add_all)
+		caps = caps_own();
+	if (spec->drop_all)
+		caps = 0;
+	return (caps | spec->add) & ~spec->drop;
 }
 
 int caps_limit_bounding(uint64_t keep)

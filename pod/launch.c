@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -143,6 +144,7 @@ static int build_root(struct launch_plan *p, const struct member *m,
 	p->root.working_dir = p->working_dir;
 	p->root.scratch = SCRATCH_DIR;
 	p->root.user_ns = m->pod->pods->user_ns;
+	p->root.read_only = m->spec->read_only_root;
 	p->root.own_net = !m->pod->spec->host_network;
 	p->root.tty_fd = -1;
 	p->root.hostname = arena_strdup(&p->arena, hostname);
@@ -153,6 +155,50 @@ static int build_root(struct launch_plan *p, const struct member *m,
 	return build_mounts(p, m);
 }
 
+static int build_user(struct launch_plan *p, const struct member *m,
+		      const struct image *image, struct err *e)
+{
+	const struct pod_spec *pod = m->pod->spec;
+	int r = user_resolve(m->spec->user.uid, m->spec->user.gid, image->config.user,
+			     image->passwd, image->group, !pod->own_groups_only, &p->user,
+			     e);
+
+	for (size_t i = 0; r == 0 && i < pod->n_groups; i++)
+		if (user_add_group(&p->user, pod->groups[i]) < 0)
+			r = err_setx(e, STAGE_USER, E2BIG,
+				     "more than %d supplementary groups",
+				     USER_GROUPS_MAX);
+	if (r == 0 && pod->fs_group >= 0 &&
+	    user_add_group(&p->user, (gid_t)pod->fs_group) < 0)
+		r = err_setx(e, STAGE_USER, E2BIG, "more than %d supplementary groups",
+			     USER_GROUPS_MAX);
+	return r;
+}
+
+/* runAsNonRoot, as the kubelet has it (kuberuntime security_context.go): a user that the
+ * image names could be root tomorrow. */
+static int check_non_root(const struct member *m, const struct image *image,
+			  struct err *e)
+{
+	const struct spec_user *user = &m->spec->user;
+	const char *name = image->config.user;
+
+	if (user->non_root <= 0 || user->uid > 0)
+		return 0;
+	if (user->uid == 0)
+		return err_setx(e, STAGE_CONFIG, EPERM,
+				"container's runAsUser breaks non-root policy");
+	if (user_is_name(name))
+		return err_setx(e, STAGE_CONFIG, EPERM,
+				"container has runAsNonRoot and image has non-numeric "
+				"user (%.64s), cannot verify user is non-root",
+				name);
+	if (strtoul(name, NULL, 10) == 0)
+		return err_setx(e, STAGE_CONFIG, EPERM,
+				"container has runAsNonRoot and image will run as root");
+	return 0;
+}
+
 static int plan_fill(struct launch_plan *p, const struct member *m,
 		     const struct image *image, struct err *e)
 {
@@ -160,12 +206,11 @@ static int plan_fill(struct launch_plan *p, const struct member *m,
 	size_t n_vars = 0;
 	int r;
 
-	p->caps = caps_default();
+	p->caps = caps_of(&m->spec->caps);
 	p->no_new_privs = m->spec->no_new_privs;
 	p->tty = m->spec->tty;
 	p->stop_signal = image->config.stop_signal ? image->config.stop_signal : SIGTERM;
-	r = user_resolve(m->spec->user.uid, m->spec->user.gid, image->config.user,
-			 image->passwd, image->group, &p->user, e);
+	r = build_user(p, m, image, e);
 	if (r < 0)
 		return r;
 	r = build_root(p, m, image);
@@ -203,6 +248,12 @@ int launch_plan_new(struct member *m, struct launch_plan **ret, const char **ret
 
 	if (r < 0) {
 		*ret_reason = image_failure(m, r);
+		return r;
+	}
+	r = check_non_root(m, &image, e);
+	if (r < 0) {
+		*ret_reason = "CreateContainerConfigError";
+		image_free(&image);
 		return r;
 	}
 	*ret_reason = "CreateContainerError";

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -48,6 +49,18 @@ static int fail(const char *what, int code)
 	return 1;
 }
 
+/* What is made in it belongs to the group, too (volume/volume_linux.go,
+ * SetVolumeOwnership).
+ */
+static int give_to_group(const char *path, int64_t group)
+{
+	if (group < 0)
+		return 0;
+	if (lchown(path, (uid_t)-1, (gid_t)group) < 0 || chmod(path, 02777) < 0)
+		return -errno;
+	return 0;
+}
+
 static int make_volumes(const struct pod *pod)
 {
 	char path[sizeof(pod->run_dir) + 80]; /* a volume's name is a DNS label */
@@ -61,6 +74,8 @@ static int make_volumes(const struct pod *pod)
 		(void)snprintf(path, sizeof(path), "%s/volumes/%s", pod->run_dir,
 			       v->name);
 		r = tree_make(path, 0777); /* C302: whatever the umask */
+		if (r == 0)
+			r = give_to_group(path, pod->spec->fs_group);
 		if (r < 0)
 			return r;
 	}

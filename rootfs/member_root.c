@@ -154,6 +154,16 @@ static int root_pivot(int root_fd, struct step *s)
 	return 0;
 }
 
+/* The root alone: volumes, /dev and the names stay as they are mounted. */
+static int root_protect(struct step *s)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+
+	if (syscall(SYS_mount_setattr, AT_FDCWD, "/", 0U, &attr, sizeof(attr)) < 0)
+		return step_fail(s, STAGE_MOUNT, errno, "make read-only", "/");
+	return 0;
+}
+
 static int root_build(const struct member_root *root, struct step *s)
 {
 	_cleanup_close_ int root_fd = -1;
@@ -177,6 +187,8 @@ static int root_build(const struct member_root *root, struct step *s)
 		r = working_dir_make(root->working_dir, root_fd, s);
 	if (r == 0)
 		r = root_pivot(root_fd, s);
+	if (r == 0 && root->read_only)
+		r = root_protect(s);
 	return r;
 }
 

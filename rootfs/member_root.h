@@ -27,6 +27,7 @@ struct member_root {
 	const char *scratch;  /* SCRATCH_DIR */
 	uint64_t upper_bytes; /* size of the writable layer, 0 = tmpfs' default */
 	bool user_ns;         /* overlay option userxattr; device nodes bound, not made */
+	bool read_only;       /* readOnlyRootFilesystem: when all is in its place */
 	bool own_net;         /* false: /sys is bound from the machine, read-only */
 	int tty_fd;           /* >= 0: the pty's slave, bound on /dev/console */
 	size_t n_mounts;      /* sorted, parents first */

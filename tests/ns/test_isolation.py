@@ -78,6 +78,86 @@ class Users(Isolation):
         self.assertEqual([line.split()[1] for line in lines],
                          ["0" * 16, DEFAULT_CAPS, DEFAULT_CAPS, DEFAULT_CAPS, "0" * 16, "0"])
 
+    def caps(self, add=(), drop=(), **context):
+        """Permitted, effective, bounding."""
+        lines = self.output("grep -E '^Cap(Prm|Eff|Bnd)' /proc/self/status", securityContext={
+            "capabilities": {"add": list(add), "drop": list(drop)}, **context})
+        return [line.split()[1] for line in lines]
+
+    def test_capabilities_dropped(self):
+        lines = self.output("grep -E '^Cap(Prm|Eff|Bnd)' /proc/self/status | uniq -f1; "
+                            "touch /f; chown 1 /f 2>/dev/null || echo refused",
+                            securityContext={"capabilities": {"drop": ["ALL"]}})
+        self.assertEqual(lines, ["CapPrm:\t" + "0" * 16, "refused"])
+
+    def test_capabilities_added(self):
+        self.assertEqual(self.caps(["CAP_NET_BIND_SERVICE"], ["all"]), [f"{0x400:016x}"] * 3)
+
+    def test_all_capabilities(self):
+        seen = self.caps(["ALL"])
+        of_pid1, = [line.split()[1] for line in Path(
+            f"/proc/{self.guest.pid}/status").read_text().splitlines() if "CapBnd" in line]
+        self.assertEqual(seen, [of_pid1] * 3)
+
+    def test_added_capability_is_of_use(self):
+        """In the pod's own network namespace, which podinit made."""
+        self.assertEqual(self.output(
+            "ip link set lo down && ip link show lo | grep -q UP || echo down",
+            securityContext={"capabilities": {"add": ["NET_ADMIN"]}}), ["down"])
+
+    def test_capabilities_of_another_user(self):
+        self.assertEqual(self.caps(["NET_ADMIN"], ["MKNOD"], runAsUser=1000),
+                         ["0" * 16] * 2 + [f"{(0xa80425fb | 1 << 12) & ~(1 << 27):016x}"])
+
+    def waiting(self, **fields):
+        """Reason and message of a container that does not start."""
+        guest = self.start([pod("p", container("main", "echo ran", **fields))], machine=STAY)
+        guest.wait_until(lambda: guest.status("p")["containerStatuses"][0]["state"].get(
+            "waiting", {}).get("reason", "ContainerCreating") != "ContainerCreating",
+            "the reason", 10, every=0.02)
+        self.assertEqual(guest.status("p")["phase"], "Pending")
+        self.assertEqual(guest.log_lines("p", "main"), [])
+        waiting = guest.status("p")["containerStatuses"][0]["state"]["waiting"]
+        return waiting["reason"], waiting["message"]
+
+    def test_root_where_it_may_not_be(self):
+        reason, message = self.waiting(securityContext={"runAsNonRoot": True, "runAsUser": 0})
+        self.assertEqual(reason, "CreateContainerConfigError")
+        self.assertIn("runAsUser breaks non-root policy", message)
+
+    def test_image_of_root_where_it_may_not_be(self):
+        reason, message = self.waiting(securityContext={"runAsNonRoot": True})
+        self.assertEqual(reason, "CreateContainerConfigError")
+        self.assertIn("image will run as root", message)
+
+    def test_another_user_where_root_may_not_be(self):
+        self.assertEqual(self.output("id -u", securityContext={
+            "runAsNonRoot": True, "runAsUser": 1000}), ["1000"])
+
+    def test_supplementary_groups(self):
+        groups = {"supplementalGroups": [1234, 5678, 1234], "fsGroup": 777}
+        self.assertEqual(self.output("id -G", spec={"securityContext": {
+            **groups, "runAsUser": 1000}}), ["0 777 1234 5678"])
+
+    def test_fs_group(self):
+        """C226: of a volume, and of what is made in it."""
+        lines = self.output(
+            "stat -c '%g %a' /v; touch /v/f; stat -c %g /v/f", spec={
+                "securityContext": {"fsGroup": 777, "runAsUser": 1000},
+                "volumes": [{"name": "v", "emptyDir": {}}]},
+            volumeMounts=[{"name": "v", "mountPath": "/v"}])
+        self.assertEqual(lines, ["777 2777", "777"])
+
+    def test_read_only_root(self):
+        lines = self.output(
+            "touch /f 2>/dev/null || echo root; touch /etc/f 2>/dev/null || echo etc; "
+            "touch /v/f /dev/shm/f && echo volume; echo '10.0.0.9 x' >>/etc/hosts && "
+            "echo hosts; grep ' / / ' /proc/self/mountinfo | cut -d' ' -f6 | cut -d, -f1",
+            spec={"volumes": [{"name": "v", "emptyDir": {}}]},
+            securityContext={"readOnlyRootFilesystem": True}, workingDir="/made/for/it",
+            volumeMounts=[{"name": "v", "mountPath": "/v"}])
+        self.assertEqual(lines, ["root", "etc", "volume", "hosts", "ro"])
+
     def test_other_users_have_no_effective_caps(self):
         lines = self.output("id -u; id -g; grep -E '^Cap(Eff|Prm|Bnd)' /proc/self/status",
                             securityContext={"runAsUser": 1001, "runAsGroup": 2002})

@@ -82,8 +82,8 @@ static void test_rows(void **state)
 		struct user_ids ids;
 		struct err e = { .code = 0 };
 
-		if (user_resolve(row->uid, row->gid, row->user, passwd, group, &ids, &e) <
-		    0)
+		if (user_resolve(row->uid, row->gid, row->user, passwd, group, true, &ids,
+				 &e) < 0)
 			fail_msg("row %zu: %s", i, e.text);
 		if (ids.uid != row->expect_uid || ids.gid != row->expect_gid ||
 		    strcmp(ids.home, row->home) != 0 || ids.n_groups != row->n_groups)
@@ -99,7 +99,8 @@ static void refuse(const char *user, const char *text)
 	struct user_ids ids = { .uid = 12345 };
 	struct err e = { .code = 0 };
 
-	assert_int_equal(user_resolve(-1, -1, user, passwd, group, &ids, &e), -EINVAL);
+	assert_int_equal(user_resolve(-1, -1, user, passwd, group, true, &ids, &e),
+			 -EINVAL);
 	if (!strstr(e.text, text))
 		fail_msg("%s: %s", user, e.text);
 	assert_int_equal(e.stage, STAGE_USER);
@@ -129,14 +130,16 @@ static void test_without_files(void **state)
 	struct err e;
 
 	(void)state;
-	assert_int_equal(user_resolve(-1, -1, "", NULL, NULL, &ids, &e), 0);
+	assert_int_equal(user_resolve(-1, -1, "", NULL, NULL, true, &ids, &e), 0);
 	assert_int_equal(ids.uid, 0);
 	assert_int_equal(ids.gid, 0);
 	assert_int_equal(ids.n_groups, 1);
 	assert_string_equal(ids.home, "");
-	assert_int_equal(user_resolve(-1, -1, "1:2", NULL, NULL, &ids, &e), 0);
-	assert_int_equal(user_resolve(-1, -1, "root", NULL, NULL, &ids, &e), -EINVAL);
-	assert_int_equal(user_resolve(-1, -1, "0:root", NULL, NULL, &ids, NULL), -EINVAL);
+	assert_int_equal(user_resolve(-1, -1, "1:2", NULL, NULL, true, &ids, &e), 0);
+	assert_int_equal(user_resolve(-1, -1, "root", NULL, NULL, true, &ids, &e),
+			 -EINVAL);
+	assert_int_equal(user_resolve(-1, -1, "0:root", NULL, NULL, true, &ids, NULL),
+			 -EINVAL);
 }
 
 /* Lines of any length, and more groups than a process is given. */
@@ -153,34 +156,63 @@ static void test_sizes(void **state)
 	memcpy(text, "big:x:5:", 8);
 	memcpy(text + size - 8, ",app\na:\n", 8);
 	text[size - 1] = '\0';
-	assert_int_equal(user_resolve(1000, -1, "", passwd, text, &ids, &e), 0);
+	assert_int_equal(user_resolve(1000, -1, "", passwd, text, true, &ids, &e), 0);
 	assert_int_equal(ids.n_groups, 2);
 	assert_int_equal(ids.groups[1], 5);
 	memset(text, ':', size - 1);
-	assert_int_equal(user_resolve(-1, -1, "app", text, text, &ids, &e), -EINVAL);
+	assert_int_equal(user_resolve(-1, -1, "app", text, text, true, &ids, &e),
+			 -EINVAL);
 	memcpy(text, "app:x:1:1::/", 12);
 	memset(text + 12, 'h', size - 13);
-	assert_int_equal(user_resolve(-1, -1, "app", text, NULL, &ids, &e), 0);
+	assert_int_equal(user_resolve(-1, -1, "app", text, NULL, true, &ids, &e), 0);
 	assert_string_equal(ids.home, "");
 	free(text);
 
 	for (i = 0; i < USER_GROUPS_MAX - 1; i++)
 		(void)snprintf(many + strlen(many), sizeof(many) - strlen(many),
 			       "g%zu::%zu:app\n", i, 1000 + i);
-	assert_int_equal(user_resolve(-1, -1, "app", passwd, many, &ids, &e), 0);
+	assert_int_equal(user_resolve(-1, -1, "app", passwd, many, true, &ids, &e), 0);
 	assert_int_equal(ids.n_groups, USER_GROUPS_MAX);
 	strcat(many, "more::1:app\n");
-	assert_int_equal(user_resolve(-1, -1, "app", passwd, many, &ids, &e), -EINVAL);
+	assert_int_equal(user_resolve(-1, -1, "app", passwd, many, true, &ids, &e),
+			 -EINVAL);
 	assert_non_null(strstr(e.text, "more than 64 groups"));
+}
+
+/* supplementalGroupsPolicy Strict, what is added by number, whom a name hides. */
+static void test_more_groups(void **state)
+{
+	static const char groups[] = "wheel:x:10:app\n";
+	static const char *const by_name[] = { "app", "app:0", "root", "0x0", "-1" };
+	static const char *const by_number[] = { "", "0", "1000", "1000:app", ":app" };
+	struct user_ids ids;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(user_resolve(-1, -1, "app", passwd, groups, false, &ids, &e), 0);
+	assert_int_equal(ids.n_groups, 1);
+	assert_int_equal(ids.groups[0], ids.gid);
+	assert_int_equal(user_add_group(&ids, ids.gid), 0);
+	assert_int_equal(ids.n_groups, 1);
+	for (gid_t g = 2000; ids.n_groups < USER_GROUPS_MAX; g++)
+		assert_int_equal(user_add_group(&ids, g), 0);
+	assert_int_equal(user_add_group(&ids, 2000), 0);
+	assert_int_equal(user_add_group(&ids, 9), -E2BIG);
+	assert_int_equal(ids.n_groups, USER_GROUPS_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(by_name); i++)
+		if (!user_is_name(by_name[i]))
+			fail_msg("%s is no name", by_name[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(by_number); i++)
+		if (user_is_name(by_number[i]))
+			fail_msg("%s is a name", by_number[i]);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_without_files),
-		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_rows),          cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_without_files), cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_more_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

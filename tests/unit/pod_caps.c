@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "config/pod_spec.h"
 #include "pod/caps.h"
 
 #define BIT(cap) (UINT64_C(1) << (cap))
@@ -277,6 +278,31 @@ static void exec_gives_nothing_back(void **state)
 	assert_true(s.bounding == DEFAULT && s.inheritable == 0);
 }
 
+static void add_then_drop(void **state)
+{
+	static const struct {
+		struct spec_caps spec;
+		uint64_t want;
+	} rows[] = {
+		{ { .add = 0 }, DEFAULT },
+		{ { .add = BIT(CAP_NET_ADMIN) }, DEFAULT | BIT(CAP_NET_ADMIN) },
+		{ { .drop = BIT(CAP_CHOWN) }, DEFAULT & ~BIT(CAP_CHOWN) },
+		{ { .add = BIT(CAP_SYS_TIME), .drop = BIT(CAP_SYS_TIME) }, DEFAULT },
+		{ { .drop_all = true }, 0 },
+		{ { .drop_all = true, .add = BIT(CAP_NET_BIND_SERVICE) },
+		  BIT(CAP_NET_BIND_SERVICE) },
+		{ { .drop_all = true, .add_all = true }, 0 },
+	};
+	struct spec_caps all = { .add_all = true, .drop = BIT(CAP_KILL) };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (caps_of(&rows[i].spec) != rows[i].want)
+			fail_msg("row %zu: %llx", i,
+				 (unsigned long long)caps_of(&rows[i].spec));
+	assert_true(caps_of(&all) == (ours.permitted & ~BIT(CAP_KILL)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +314,7 @@ int main(void)
 		cmocka_unit_test(ambient_and_inheritable_end),
 		cmocka_unit_test(what_is_gone_stays_gone),
 		cmocka_unit_test(exec_gives_nothing_back),
+		cmocka_unit_test(add_then_drop),
 	};
 
 	return cmocka_run_group_tests_name("pod_caps", tests, group_setup, NULL);

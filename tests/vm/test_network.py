@@ -25,7 +25,7 @@ class Network(VMCase):
     def vm_options(cls):
         return {"forwards": [f"tcp:127.0.0.1:{cls.port}-:8080"],
                 "machine": {"onPodsDone": "stay", "network": {"uplink": {
-                    "mode": "dhcp", "match": {"driver": "virtio_net"}}}}}
+                    "mode": "dhcp", "match": {"driver": "virtio_net"}}, "repair": True}}}
 
     def output(self, name, script, **spec):
         """Lines of a member that runs to its end."""
@@ -86,6 +86,33 @@ class Network(VMCase):
                             annotations={"kubernetes.io/egress-bandwidth": "1M",
                                          "kubernetes.io/ingress-bandwidth": "1M"})
         self.assertEqual(lines, ["1500"])
+
+    def test_a_member_breaks_its_network(self):
+        """And gets it back: links of each kind, on this kernel."""
+        guest = self.vm
+        manifest = pod("bad", container(
+            "c", "ip link del net1; ip link set eth0 down; ip addr flush dev lan; "
+                 "exec sleep 1000",
+            securityContext={"capabilities": {"add": ["NET_ADMIN"]}}))
+        manifest["metadata"]["annotations"] = {"podinit/networks": json.dumps(
+            [{"type": "macvlan", "parent": "eth0", "ips": ["192.168.7.5/24"]},
+             {"type": "bridge", "bridge": "lab", "interface": "lan",
+              "ips": ["192.168.8.5/24"]}])}
+        guest.command("pod-create", manifest=manifest)
+        self.addCleanup(guest.command, "pod-delete", name="bad", graceSeconds=0)
+        broken = guest.wait_event("POD_CHANGED", pod="bad", timeout=60,
+                                  where=lambda data: "network" in data)
+        guest.wait_event("POD_CHANGED", pod="bad", after=guest.events.index(broken),
+                         timeout=60, where=lambda data: "network" not in data)
+        shown, = guest.command("pod-net", name="bad")["pods"]
+        self.assertTrue(shown["ready"])
+        links = {link["name"]: link for link in shown["links"]}
+        self.assertEqual(links["eth0"]["addresses"][0].split("/")[0], shown["ips"][0])
+        self.assertIn("192.168.7.5/24", links["net1"]["addresses"])
+        self.assertIn("192.168.8.5/24", links["lan"]["addresses"])
+        self.assertEqual((links["net1"]["parent"], links["lan"]["bridge"]), ("eth0", "lab"))
+        self.assertEqual(self.output("ping", f"ping -c1 -W5 {shown['ips'][0]} >/dev/null && "
+                                             "echo reached"), ["reached"])
 
     def test_pod_net_over_the_port(self):
         net = self.vm.command("pod-net")

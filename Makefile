@@ -99,12 +99,14 @@ SRC_config := \
 	config/manifest_env.c \
 	config/manifest_network.c \
 	config/manifest_port.c \
+	config/manifest_resources.c \
 	config/manifest_security.c \
 	config/manifest_spec.c \
 	config/manifest_volume.c \
 	config/name_check.c \
 	config/net_check.c \
 	config/pod_spec.c \
+	config/quantity.c \
 	config/signal_name.c \
 	config/user_db.c \
 	#
@@ -188,6 +190,7 @@ SRC_pod := \
 	pod/number_pool.c \
 	pod/pods.c \
 	pod/resolv_file.c \
+	pod/resources.c \
 	pod/sandbox.c \
 	pod/status.c \
 	pod/status_json.c \
@@ -285,6 +288,7 @@ UNIT_TESTS := \
 	tests/unit/config_manifest.c \
 	tests/unit/config_memory.c \
 	tests/unit/config_network.c \
+	tests/unit/config_quantity.c \
 	tests/unit/config_refusal.c \
 	tests/unit/config_security.c \
 	tests/unit/config_signal.c \
@@ -329,6 +333,7 @@ UNIT_TESTS := \
 	tests/unit/pod_names.c \
 	tests/unit/pod_number_pool.c \
 	tests/unit/pod_resolv_file.c \
+	tests/unit/pod_resources.c \
 	tests/unit/rootfs_early.c \
 	tests/unit/rootfs_image.c \
 	tests/unit/rootfs_member_etc.c \

@@ -15,6 +15,7 @@
 #include "config/json_scan.h"
 #include "config/json_tree.h"
 #include "config/manifest_parts.h"
+#include "config/quantity.h"
 
 #define OUR_PREFIX "podinit/"
 #define TEXT_DEPTH 8 /* of the JSON inside of an annotation */
@@ -34,79 +35,7 @@ static const struct annotation known[] = {
 	{ "podinit/network-policy", json_type_object, manifest_read_network_policy },
 };
 
-/* ---- quantities ---- */
-
-#define DIGITS_MAX 18 /* of the mantissa; no quantity needs more */
-
-/* The number is mantissa * factor / 10^decimals. */
-struct quantity {
-	uint64_t mantissa, factor;
-	int decimals;
-};
-
-/* apimachinery pkg/api/resource: decimal and binary suffixes, and exponents. */
-static bool suffix_parse(const char *s, struct quantity *q)
-{
-	static const char decimal[] = "kMGTPE", binary[] = "KMGTPE", small[] = "mun";
-	const char *at;
-	char *end;
-	long exponent;
-
-	if (!*s)
-		return true;
-	if (s[1] == 'i' && !s[2] && (at = strchr(binary, *s))) {
-		q->factor <<= 10 * (at - binary + 1);
-		return true;
-	}
-	if (!s[1] && (at = strchr(decimal, *s))) {
-		for (ptrdiff_t i = 0; i <= at - decimal; i++)
-			q->factor *= 1000;
-		return true;
-	}
-	if (!s[1] && (at = strchr(small, *s))) {
-		q->decimals += 3 * (int)(at - small + 1);
-		return true;
-	}
-	if ((*s != 'e' && *s != 'E') || !s[1] || s[1] == ' ')
-		return false;
-	exponent = strtol(s + 1, &end, 10);
-	if (*end || exponent < -DIGITS_MAX || exponent > DIGITS_MAX)
-		return false;
-	for (; exponent > 0; exponent--)
-		q->factor *= 10;
-	q->decimals -= (int)exponent;
-	return true;
-}
-
-/* Exact, and rounded up to a whole bit. What is beyond the range that is allowed stops
- * at its end. */
-static bool quantity_parse(const char *s, uint64_t *ret)
-{
-	struct quantity q = { .factor = 1 };
-	unsigned __int128 value, divisor = 1;
-	int digits = 0;
-	bool point = false;
-
-	s += *s == '+';
-	for (; (*s >= '0' && *s <= '9') || (*s == '.' && !point); s++) {
-		if (*s == '.') {
-			point = true;
-			continue;
-		}
-		if (++digits > DIGITS_MAX)
-			return false;
-		q.mantissa = q.mantissa * 10 + (uint64_t)(*s - '0');
-		q.decimals += point;
-	}
-	if (digits == 0 || !suffix_parse(s, &q))
-		return false;
-	for (int i = 0; i < q.decimals; i++)
-		divisor *= 10;
-	value = (unsigned __int128)q.mantissa * q.factor;
-	value = value / divisor + (value % divisor != 0);
-	*ret = value > BITS_MAX ? BITS_MAX + 1 : (uint64_t)value;
-	return true;
-}
+/* ---- bandwidth ---- */
 
 bool manifest_read_bandwidth(struct json_reader *r, const struct json_at *at,
 			     uint64_t *ret_bits)
@@ -114,7 +43,7 @@ bool manifest_read_bandwidth(struct json_reader *r, const struct json_at *at,
 	const char *text = json_text(at);
 	uint64_t bits;
 
-	if (!quantity_parse(text, &bits)) {
+	if (!quantity_parse(text, 0, BITS_MAX, &bits)) {
 		json_fault(r, at, DIAG_VALUE,
 			   "\"%.64s\" must be a quantity of bits a second, such as "
 			   "\"10M\" or \"1.5G\"",

@@ -94,6 +94,13 @@ static void read_mounts(struct json_reader *r, const struct json_at *at, void *o
 	manifest_read_mounts(r, at, c->pod, &c->spec);
 }
 
+static void read_resources(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct container_read *c = out;
+
+	manifest_read_resources(r, at, &c->spec);
+}
+
 static void read_security(struct json_reader *r, const struct json_at *at, void *out)
 {
 	struct container_read *c = out;
@@ -131,7 +138,7 @@ static const struct field container_fields[] = {
 	FIELD_CALL("ports", FIELD_LIST, read_ports),
 	FIELD_CALL("env", FIELD_LIST, read_env),
 	FIELD_REFUSE("envFrom", FIELD_LIST, "[]"),
-	FIELD_REFUSE("resources", FIELD_OBJECT, "{}"),
+	FIELD_CALL("resources", FIELD_OBJECT, read_resources),
 	FIELD_REFUSE("resizePolicy", FIELD_LIST, "[]"),
 	FIELD_REFUSE("restartPolicy", FIELD_WORD, NULL, .words = restart_words),
 	FIELD_REFUSE("restartPolicyRules", FIELD_LIST, "[]"),
@@ -172,7 +179,9 @@ static void read_container(struct json_reader *r, const struct json_at *at,
 			   struct pod_spec *pod, bool init)
 {
 	struct container_read c = { .pod = pod,
-				    .spec = { .init = init, .user = { -1, -1, -1 } } };
+				    .spec = { .init = init,
+					      .user = { -1, -1, -1 },
+					      .resources = { -1, -1, -1, -1 } } };
 	struct json_at name = json_member(at, "name"), pull;
 	size_t i;
 

@@ -61,6 +61,10 @@ void manifest_read_network_policy(struct json_reader *r, const struct json_at *a
 bool manifest_read_bandwidth(struct json_reader *r, const struct json_at *at,
 			     uint64_t *ret_bits);
 
+/* .resources of a container into c. */
+void manifest_read_resources(struct json_reader *r, const struct json_at *at,
+			     struct container_spec *c);
+
 /* .securityContext of a container into c. */
 void manifest_read_container_security(struct json_reader *r, const struct json_at *at,
 				      struct container_spec *c);

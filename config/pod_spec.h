@@ -160,6 +160,12 @@ struct spec_caps {
 	uint64_t add, drop;
 };
 
+/* resources; -1 = not set. A limit without a request is the request, too. */
+struct spec_resources {
+	int64_t cpu_request, cpu_limit;       /* thousandths of a cpu */
+	int64_t memory_request, memory_limit; /* bytes */
+};
+
 struct container_spec {
 	const char *name;
 	const char *image; /* as written: "busybox", "busybox:1.36",
@@ -178,6 +184,7 @@ struct container_spec {
 	bool no_new_privs;     /* allowPrivilegeEscalation: false */
 	bool read_only_root;   /* readOnlyRootFilesystem */
 	struct spec_caps caps;
+	struct spec_resources resources;
 
 	size_t n_ports;
 	struct spec_port *ports;

@@ -149,24 +149,80 @@ int cgroup_setup(int *ret_fd, struct err *e)
 	return 0;
 }
 
-int cgroup_make_pod(int pods_fd, const char *path, struct err *e)
+/* wanted: somebody asked for it; else its absence is no failure. */
+static int set_limit(int dir_fd, const char *path, const char *file, const char *value,
+		     bool wanted, struct err *e)
 {
-	int r = make_dir(pods_fd, path);
+	int r = group_write(dir_fd, path, file, value);
 
-	if (r < 0)
-		return err_set(e, STAGE_CGROUP, -r, "mkdir cgroup %s", path);
-	enable_controllers(pods_fd, path);
-	return 0;
+	if (r == 0 || (!wanted && (r == -ENOENT || r == -EACCES)))
+		return 0;
+	if (r == -ENOENT || r == -EACCES) /* cgroupfs lets nobody make a file */
+		return err_setx(e, STAGE_CGROUP, EOPNOTSUPP,
+				"the kernel has no cgroup controller for %s", file);
+	return err_set(e, STAGE_CGROUP, -r, "write %s to %s/%s", value, path, file);
 }
 
-int cgroup_make_leaf(int pods_fd, const char *path, struct err *e)
+static int set_limits(int dir_fd, const char *path, const struct cgroup_limits *l,
+		      struct err *e)
+{
+	char weight[16], max[48] = "max", bytes[24];
+	int r;
+
+	(void)snprintf(weight, sizeof(weight), "%u", l->cpu_weight);
+	(void)snprintf(bytes, sizeof(bytes), "%lld", (long long)l->memory_max);
+	if (l->cpu_quota_us >= 0)
+		(void)snprintf(max, sizeof(max), "%lld %d", (long long)l->cpu_quota_us,
+			       CGROUP_CPU_PERIOD_US);
+	r = set_limit(dir_fd, path, "cpu.weight", weight, false, e);
+	if (r == 0 && l->cpu_quota_us >= 0)
+		r = set_limit(dir_fd, path, "cpu.max", max, true, e);
+	if (r == 0 && l->memory_max >= 0)
+		r = set_limit(dir_fd, path, "memory.max", bytes, true, e);
+	if (r == 0 && l->is_leaf)
+		r = set_limit(dir_fd, path, "memory.swap.max", "0", false, e);
+	/* One process that the kernel picks would leave the others in an unknown state.
+	 */
+	if (r == 0 && l->is_leaf)
+		r = set_limit(dir_fd, path, "memory.oom.group", "1", false, e);
+	return r;
+}
+
+/* 1: made just now. */
+static int make_group(int pods_fd, const char *path, const struct cgroup_limits *limits,
+		      struct err *e)
+{
+	int r;
+
+	if (mkdirat(pods_fd, path, 0755) < 0)
+		return errno == EEXIST ?
+			       0 :
+			       err_set(e, STAGE_CGROUP, errno, "mkdir cgroup %s", path);
+	r = set_limits(pods_fd, path, limits, e);
+	if (r < 0)
+		(void)unlinkat(pods_fd, path, AT_REMOVEDIR); /* the next try sets them */
+	return r < 0 ? r : 1;
+}
+
+int cgroup_make_pod(int pods_fd, const char *path, const struct cgroup_limits *limits,
+		    struct err *e)
+{
+	int r = make_group(pods_fd, path, limits, e);
+
+	if (r > 0)
+		enable_controllers(pods_fd, path);
+	return r < 0 ? r : 0;
+}
+
+int cgroup_make_leaf(int pods_fd, const char *path, const struct cgroup_limits *limits,
+		     struct err *e)
 {
 	char text[256];
 	uint64_t frozen = 0;
-	int r = make_dir(pods_fd, path);
+	int r = make_group(pods_fd, path, limits, e);
 
 	if (r < 0)
-		return err_set(e, STAGE_CGROUP, -r, "mkdir cgroup %s", path);
+		return r;
 	if (group_read(pods_fd, path, "cgroup.events", text, sizeof(text)) > 0 &&
 	    flat_key(text, "frozen", &frozen) && frozen)
 		return err_setx(e, STAGE_CGROUP, EAGAIN, "cgroup %s is frozen", path);

@@ -23,11 +23,23 @@
  * *ret_fd is owned by the caller. */
 int cgroup_setup(int *ret_fd, struct err *e);
 
-/* Makes the group of a pod, with the controllers enabled below it. Existing is fine. */
-int cgroup_make_pod(int pods_fd, const char *path, struct err *e);
-/* Makes a member's leaf. Existing is fine. -EAGAIN: it is frozen (T54: a clone into it
- * would hang). */
-int cgroup_make_leaf(int pods_fd, const char *path, struct err *e);
+struct cgroup_limits {
+	uint32_t cpu_weight;  /* 1 to 10000 */
+	int64_t cpu_quota_us; /* of each CGROUP_CPU_PERIOD_US; -1 = none */
+	int64_t memory_max;   /* bytes; -1 = none */
+	bool is_leaf;         /* of processes: no swap, and they die together */
+};
+#define CGROUP_CPU_PERIOD_US 100000
+
+/* Makes the group of a pod, with the controllers enabled below it. Existing is fine: then
+ * the limits are its own already. -EOPNOTSUPP: there is no controller for a limit (a
+ * weight that cannot be set is none the worse). */
+int cgroup_make_pod(int pods_fd, const char *path, const struct cgroup_limits *limits,
+		    struct err *e);
+/* Makes a member's leaf; as cgroup_make_pod(). -EAGAIN: it is frozen (T54: a clone into
+ * it would hang). */
+int cgroup_make_leaf(int pods_fd, const char *path, const struct cgroup_limits *limits,
+		     struct err *e);
 
 /* Kills everything below path, recursively (cgroup.kill, 5.14). 0 or -errno; -ENOENT when
  * there is no such group. */

@@ -21,6 +21,7 @@
 #include "pod/launch_parts.h"
 #include "pod/names.h"
 #include "pod/pod.h"
+#include "pod/resources.h"
 #include "rootfs/early.h"
 #include "rootfs/image.h"
 
@@ -207,6 +208,9 @@ static int plan_fill(struct launch_plan *p, const struct member *m,
 	int r;
 
 	p->caps = caps_of(&m->spec->caps);
+	(void)snprintf(
+		p->oom_score, sizeof(p->oom_score), "%d",
+		resources_oom_score(m->pod->spec, m->spec, m->pod->pods->memory_bytes));
 	p->no_new_privs = m->spec->no_new_privs;
 	p->tty = m->spec->tty;
 	p->stop_signal = image->config.stop_signal ? image->config.stop_signal : SIGTERM;

@@ -30,6 +30,7 @@ struct launch_plan {
 	const char *working_dir;  /* absolute, in the member */
 	struct user_ids user;
 	uint64_t caps;
+	char oom_score[8]; /* of oom_score_adj */
 	bool no_new_privs;
 	bool tty;
 	struct member_root root;

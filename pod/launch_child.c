@@ -27,16 +27,12 @@
 
 /* What systemd gives services, and so what programs expect: a low soft limit for those
  * that use select(2), a high hard one for those that raise it. */
-#define NOFILE_SOFT           1024
-#define NOFILE_HARD           524288
+#define NOFILE_SOFT    1024
+#define NOFILE_HARD    524288
 
-/* A pod without resources is BestEffort: first to go (kubelet qos/policy.go). PID 1 is at
- * -1000, and its children inherit that. */
-#define OOM_SCORE_BEST_EFFORT "1000"
-
-#define EXIT_SETUP            128 /* the container never ran */
-#define EXIT_NOT_FOUND        127
-#define EXIT_NO_EXEC          126
+#define EXIT_SETUP     128 /* the container never ran */
+#define EXIT_NOT_FOUND 127
+#define EXIT_NO_EXEC   126
 
 static int join_namespaces(const struct launch_child *c, struct step *s)
 {
@@ -61,13 +57,15 @@ static int join_namespaces(const struct launch_child *c, struct step *s)
 	return 0;
 }
 
-/* While /proc is still the machine's. */
-static int leave_privileges_of_pid1(struct step *s)
+/* While /proc is still the machine's. PID 1 is at -1000, and its children inherit that.
+ */
+static int leave_privileges_of_pid1(const struct launch_child *c, struct step *s)
 {
 	int r = fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj",
-				 OOM_SCORE_BEST_EFFORT);
+				 c->plan->oom_score);
 
-	if (r < 0)
+	/* Lower than PID 1's own needs power over the machine. */
+	if (r < 0 && !(r == -EACCES && c->plan->root.user_ns))
 		return step_fail(s, STAGE_NAMESPACE, -r, "write", "oom_score_adj");
 	(void)umask(0022);
 	return 0;
@@ -251,7 +249,7 @@ _Noreturn void launch_child_main(const struct launch_child *c)
 	int code = EXIT_SETUP;
 
 	proc_reset_signals();
-	if (join_namespaces(c, &s) == 0 && leave_privileges_of_pid1(&s) == 0 &&
+	if (join_namespaces(c, &s) == 0 && leave_privileges_of_pid1(c, &s) == 0 &&
 	    take_stdio(c, &s) == 0 && member_root_enter(&c->plan->root, &s) == 0 &&
 	    open_stdin(c, &s) == 0 && limit_files(&s) == 0 &&
 	    become_user(c->plan, &s) == 0)

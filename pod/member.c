@@ -18,6 +18,7 @@
 #include "pod/launch.h"
 #include "pod/member_log.h"
 #include "pod/pod.h"
+#include "pod/resources.h"
 
 /* A killed group is empty within milliseconds; what is not after this waits for a disk.
  */
@@ -124,6 +125,7 @@ static int launch(struct member *m, const char **reason, struct err *e)
 {
 	struct pods *pods = m->pod->pods;
 	struct log_ends ends = { -1, -1, -1 };
+	struct cgroup_limits limits;
 	int r = 0;
 
 	if (m->plan && launch_plan_stale(m)) {
@@ -137,7 +139,8 @@ static int launch(struct member *m, const char **reason, struct err *e)
 		m->stop_signal = m->plan->stop_signal;
 	}
 	*reason = "CreateContainerError";
-	r = cgroup_make_leaf(pods->cgroup_fd, m->cgroup, e);
+	limits = resources_of_container(m->spec);
+	r = cgroup_make_leaf(pods->cgroup_fd, m->cgroup, &limits, e);
 	if (r < 0)
 		return r;
 	pods_watch(pods, m);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -20,6 +21,7 @@
 #include "pod/names.h"
 #include "pod/network.h"
 #include "pod/pod.h"
+#include "pod/resources.h"
 #include "rootfs/early.h"
 
 #define EVENT_JOURNAL_BYTES (256u << 10)
@@ -54,6 +56,14 @@ static void lines_grew(void *arg)
 		pods->hooks.journal_grew(pods->hooks.arg);
 }
 
+static uint64_t machine_bytes(void)
+{
+	struct sysinfo info;
+
+	(void)sysinfo(&info); /* of a variable of ours: cannot fail */
+	return (uint64_t)info.totalram * info.mem_unit;
+}
+
 int pods_init(struct pods *pods, struct loop *loop, const struct machine *machine,
 	      bool user_ns, struct monitor *monitor, struct err *e)
 {
@@ -75,6 +85,7 @@ int pods_init(struct pods *pods, struct loop *loop, const struct machine *machin
 		.inotify_fd = -1,
 		.user_ns = user_ns,
 		.monitor = monitor,
+		.memory_bytes = machine_bytes(),
 		.backoff = {
 			.base_ns = machine->backoff_base_ms * NSEC_PER_MSEC,
 			.max_ns = machine->backoff_max_ms * NSEC_PER_MSEC,
@@ -198,6 +209,7 @@ static int check_create(struct pods *pods, const char *namespace, const char *na
 
 static int pod_fill(struct pod *pod, const struct pod_spec *spec, struct err *e)
 {
+	struct cgroup_limits limits;
 	int r;
 
 	(void)snprintf(pod->name, sizeof(pod->name), "%s", spec->name);
@@ -215,7 +227,8 @@ static int pod_fill(struct pod *pod, const struct pod_spec *spec, struct err *e)
 	r = network_assign(pod, e);
 	if (r < 0)
 		return r;
-	return cgroup_make_pod(pod->pods->cgroup_fd, pod->uid, e);
+	limits = resources_of_pod(spec);
+	return cgroup_make_pod(pod->pods->cgroup_fd, pod->uid, &limits, e);
 }
 
 int pods_create(struct pods *pods, struct pod_spec *spec, struct pod **ret, struct err *e)

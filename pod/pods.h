@@ -59,7 +59,8 @@ struct pods {
 	bool stopping;        /* pods_stop_all() was called: nothing starts any more */
 	struct list starting; /* struct pod whose sandbox is to be started */
 	struct loop_timer start_timer;
-	size_t plan_bytes; /* of all members' launch plans */
+	uint64_t memory_bytes; /* the machine's */
+	size_t plan_bytes;     /* of all members' launch plans */
 	uint64_t created;
 	struct monitor *monitor;   /* rtnetlink events; init's, NULL = none */
 	struct network *network;   /* pod/network.h */

@@ -15,6 +15,7 @@
 #include "pod/member_log.h"
 #include "pod/network.h"
 #include "pod/pod.h"
+#include "pod/resources.h"
 
 typedef struct json_object json;
 
@@ -257,7 +258,7 @@ static json *status_json(const struct pod *pod)
 	if (!pod->spec)
 		return o;
 	put_addresses(o, pod);
-	put_string(o, "qosClass", "BestEffort"); /* resources are refused by the parser */
+	put_string(o, "qosClass", resources_qos_name(resources_qos(pod->spec)));
 	put(o, "conditions", conditions_json(pod));
 	if (pod->spec->n_init)
 		put(o, "initContainerStatuses", members_json(pod, 0, pod->spec->n_init));

@@ -34,6 +34,7 @@
 		  "i',"                                                                  \
 		  "'volumeMounts':[" x "]}]}}"
 #define SEC(x) C("'securityContext':{" x "}")
+#define RES(x) C("'resources':{" x "}")
 #define C0     "/spec/containers/0/"
 
 struct row {
@@ -337,8 +338,31 @@ static const struct row rows[] = {
 	    "'status.podIP','apiVersion':'v2'}}}]"),
 	  DIAG_VALUE, C0 "env/0/valueFrom/fieldRef/apiVersion", "v1" },
 	{ C("'envFrom':[{}]"), DIAG_UNSUPPORTED, C0 "envFrom", "envFrom" },
-	{ C("'resources':{'limits':{'memory':'1'}}"), DIAG_UNSUPPORTED, C0 "resources",
-	  "resources" },
+	{ RES("'limits':{'memory':'64 MB'}"), DIAG_VALUE, C0 "resources/limits/memory",
+	  "\"64 MB\" is no quantity" },
+	{ RES("'limits':{'memory':'-1'}"), DIAG_VALUE, C0 "resources/limits/memory",
+	  "quantity" },
+	{ RES("'limits':{'memory':true}"), DIAG_VALUE, C0 "resources/limits/memory",
+	  "quantity" },
+	{ RES("'limits':{'memory':'9E'}"), DIAG_VALUE, C0 "resources/limits/memory",
+	  "more than any machine" },
+	{ RES("'requests':{'cpu':'1.5x'}"), DIAG_VALUE, C0 "resources/requests/cpu",
+	  "250m" },
+	{ RES("'requests':{'cpu':'2'},'limits':{'cpu':'1999m'}"), DIAG_VALUE,
+	  C0 "resources/requests/cpu", "cpu limit 1999m" },
+	{ RES("'requests':{'memory':'65Mi'},'limits':{'memory':'64Mi'}"), DIAG_VALUE,
+	  C0 "resources/requests/memory", "memory limit 64Mi" },
+	{ RES("'limits':{'nvidia.com/gpu':1}"), DIAG_UNSUPPORTED,
+	  C0 "resources/limits/nvidia.com~1gpu", "yet" },
+	{ RES("'limits':{'hugepages-2Mi':'2Mi'}"), DIAG_UNSUPPORTED,
+	  C0 "resources/limits/hugepages-2Mi", "yet" },
+	{ RES("'limits':{'ephemeral-storage':'1G'}"), DIAG_UNSUPPORTED,
+	  C0 "resources/limits/ephemeral-storage", "yet" },
+	{ RES("'limits':{'ram':'1G'}"), DIAG_UNKNOWN, C0 "resources/limits/ram",
+	  "cpu and memory" },
+	{ RES("'claims':[{'name':'x'}]"), DIAG_UNSUPPORTED, C0 "resources/claims",
+	  "yet" },
+	{ RES("'limit':{}"), DIAG_UNKNOWN, C0 "resources/limit", "\"limits\"?" },
 	{ C("'restartPolicy':'Never'"), DIAG_UNSUPPORTED, C0 "restartPolicy", "yet" },
 	{ C("'ports':[{}]"), DIAG_MISSING, C0 "ports/0/containerPort", "containerPort" },
 	{ C("'ports':[{'containerPort':0}]"), DIAG_VALUE, C0 "ports/0/containerPort",

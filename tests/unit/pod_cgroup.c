@@ -32,6 +32,10 @@
 static char top[256];
 static int pods_fd = -1; /* -1: no cgroup2 that we may write */
 
+static const struct cgroup_limits none = { .cpu_weight = 100,
+					   .cpu_quota_us = -1,
+					   .memory_max = -1 };
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st;
@@ -82,8 +86,8 @@ static void make_member(const char *pod, const char *leaf)
 {
 	struct err e = { 0 };
 
-	if (cgroup_make_pod(pods_fd, pod, &e) < 0 ||
-	    cgroup_make_leaf(pods_fd, leaf, &e) < 0)
+	if (cgroup_make_pod(pods_fd, pod, &none, &e) < 0 ||
+	    cgroup_make_leaf(pods_fd, leaf, &none, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -157,11 +161,11 @@ static void leaf_needs_its_pod(void **state)
 
 	(void)state;
 	NEEDS_CGROUP2();
-	assert_int_equal(cgroup_make_leaf(pods_fd, "uid/main", &e), -ENOENT);
+	assert_int_equal(cgroup_make_leaf(pods_fd, "uid/main", &none, &e), -ENOENT);
 	assert_int_equal(e.stage, STAGE_CGROUP);
 	assert_int_equal(e.code, ENOENT);
 	assert_non_null(strstr(e.text, "uid/main"));
-	assert_int_equal(cgroup_make_pod(-1, "uid", &e), -EBADF);
+	assert_int_equal(cgroup_make_pod(-1, "uid", &none, &e), -EBADF);
 }
 
 static void frozen_leaf_is_refused(void **state)
@@ -173,14 +177,14 @@ static void frozen_leaf_is_refused(void **state)
 	NEEDS_CGROUP2();
 	make_member("uid", "uid/main");
 	assert_int_equal(fd_write_file_at(pods_fd, "uid/main/cgroup.freeze", "1"), 0);
-	assert_int_equal(cgroup_make_leaf(pods_fd, "uid/main", &e), -EAGAIN);
+	assert_int_equal(cgroup_make_leaf(pods_fd, "uid/main", &none, &e), -EAGAIN);
 	assert_int_equal(e.stage, STAGE_CGROUP);
 	assert_int_equal(e.code, EAGAIN);
 	assert_int_equal(fd_write_file_at(pods_fd, "uid/main/cgroup.freeze", "0"), 0);
-	assert_int_equal(cgroup_make_leaf(pods_fd, "uid/main", &e), 0);
+	assert_int_equal(cgroup_make_leaf(pods_fd, "uid/main", &none, &e), 0);
 	/* So is one below a frozen pod. */
 	assert_int_equal(fd_write_file_at(pods_fd, "uid/cgroup.freeze", "1"), 0);
-	assert_int_equal(cgroup_make_leaf(pods_fd, "uid/main", &e), -EAGAIN);
+	assert_int_equal(cgroup_make_leaf(pods_fd, "uid/main", &none, &e), -EAGAIN);
 	/* And whoever is frozen can still be killed. */
 	pid = start_in("uid/main");
 	assert_int_equal(cgroup_kill(pods_fd, "uid/main"), 0);
@@ -385,6 +389,31 @@ static void populated_does_not_guess(void **state)
 	close_fake(fd, dir);
 }
 
+/* A plain directory has no files: a kernel without controllers. */
+static void a_limit_without_its_controller(void **state)
+{
+	char dir[] = "/tmp/podinit-cgroup-XXXXXX";
+	struct cgroup_limits l = none;
+	struct err e = { 0 };
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	l.is_leaf = true;
+	assert_int_equal(cgroup_make_pod(fd, "plain", &l, &e), 0);
+	assert_int_equal(unlinkat(fd, "plain", AT_REMOVEDIR), 0);
+	l.memory_max = 1 << 20;
+	assert_int_equal(cgroup_make_leaf(fd, "limited", &l, &e), -EOPNOTSUPP);
+	assert_string_equal(e.text, "the kernel has no cgroup controller for memory.max");
+	assert_int_equal(faccessat(fd, "limited", F_OK, 0), -1); /* nothing is left */
+	l.cpu_quota_us = 1000;
+	assert_int_equal(cgroup_make_pod(fd, "limited", &l, &e), -EOPNOTSUPP);
+	assert_non_null(strstr(e.text, "cpu.max"));
+	fd_close(&fd);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -397,6 +426,7 @@ int main(void)
 		CASE(removed_with_all_below),
 		CASE(busy_while_somebody_lives_there),
 		CASE(depth_is_bounded),
+		cmocka_unit_test(a_limit_without_its_controller),
 		cmocka_unit_test(oom_kills_are_counted),
 		cmocka_unit_test(populated_does_not_guess),
 	};

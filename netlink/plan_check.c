@@ -31,8 +31,17 @@ static int check_up(struct nl *nl, const char *name, struct link_info *ret, stru
 	return 0;
 }
 
+/* IFLA_LINK of a veth is the index of its peer, in the peer's namespace. */
+static bool is_pair(const struct link_info *inside, const struct link_info *host)
+{
+	return strcmp(inside->kind, "veth") == 0 && strcmp(host->kind, "veth") == 0 &&
+	       host->parent == inside->index && inside->parent == host->index;
+}
+
+/* inside: what has the interface's name in the pod. */
 static int check_host_side(const struct net_plan *plan, const struct net_if *i,
-			   const struct net_machine *m, struct nl *machine, struct err *e)
+			   const struct net_machine *m, const struct link_info *inside,
+			   struct nl *machine, struct err *e)
 {
 	char bridge[NET_NAME_BYTES];
 	struct link_info host;
@@ -40,6 +49,10 @@ static int check_host_side(const struct net_plan *plan, const struct net_if *i,
 
 	if (r < 0)
 		return r;
+	if (!is_pair(inside, &host))
+		return err_setx(e, STAGE_SANDBOX, ENODEV,
+				"%s is another interface, not the end of %s", i->name,
+				i->host_name);
 	r = plan_bridge_name(plan, i, m, bridge);
 	index = r < 0 ? r : nl_index(machine, bridge);
 	if (index == -ENODEV)
@@ -56,9 +69,12 @@ bool plan_if_there(const struct net_plan *plan, size_t n, struct nl *machine,
 		   struct nl *pod)
 {
 	const struct net_if *i = &plan->ifs[n];
+	struct link_info inside, host;
 
-	return nl_index(pod, i->name) >= 0 &&
-	       (i->kind != NET_VETH || nl_index(machine, i->host_name) >= 0);
+	if (link_get(pod, 0, i->name, &inside) < 0)
+		return false;
+	return i->kind != NET_VETH || (link_get(machine, 0, i->host_name, &host) == 0 &&
+				       is_pair(&inside, &host));
 }
 
 /* ---- addresses ---- */
@@ -161,7 +177,7 @@ static int check_one(const struct net_plan *plan, size_t n, const struct net_mac
 	int r = check_up(pod, i->name, &link, e);
 
 	if (r == 0 && i->kind == NET_VETH)
-		r = check_host_side(plan, i, m, machine, e);
+		r = check_host_side(plan, i, m, &link, machine, e);
 	if (r == 0)
 		r = check_addresses(pod, link.index, i->name, i->addrs, i->n_addrs, e);
 	return r < 0 ? r : check_routes(plan, n, link.index, pod, e);

@@ -154,8 +154,10 @@ static void read_link(struct uplink *u)
 
 	(void)snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", u->link);
 	/* What came while it was set up says more than these 16 flags. */
-	if (!u->carrier && ioctl(fd, SIOCGIFFLAGS, &ifr) == 0)
+	if (!u->carrier && ioctl(fd, SIOCGIFFLAGS, &ifr) == 0) {
 		u->carrier = ifr.ifr_flags & IFF_RUNNING;
+		u->up = ifr.ifr_flags & IFF_UP;
+	}
 	if (ioctl(fd, SIOCGIFMTU, &ifr) == 0)
 		u->mtu = (uint32_t)ifr.ifr_mtu;
 }
@@ -178,6 +180,8 @@ static void job_done(struct child *child)
 	u->index = (int)if_nametoindex(u->link);
 	read_link(u);
 	u->prepared = u->up = true;
+	u->renewed |= u->missed;
+	u->missed = false;
 	u->reason[0] = '\0';
 	if (u->job.addresses) {
 		u->now = u->job.settings;
@@ -220,6 +224,10 @@ void uplink_advance(struct uplink *u)
 	}
 	if (child_running(&u->child) || u->retry.loop) {
 		tell(u);
+		return;
+	}
+	if (u->prepared && !u->up) {
+		tell(u); /* somebody set it down: it is theirs to set up again */
 		return;
 	}
 	if (!u->prepared) {
@@ -297,29 +305,80 @@ static void on_own_link(struct uplink *u, const struct monitor_event *ev)
 	uplink_advance(u);
 }
 
+static bool has_address(const struct uplink_settings *s, const struct inet *a)
+{
+	for (size_t i = 0; i < s->n_addrs; i++)
+		if (inet_same(&s->addrs[i], a))
+			return true;
+	return false;
+}
+
+/* Not at once: whoever did it may not have finished. */
+static void put_back_later(struct uplink *u, const char *what)
+{
+	log_warn("uplink %s: %s is gone", u->link, what);
+	(void)snprintf(u->reason, sizeof(u->reason), "%s was taken away", what);
+	u->applied = false;
+	(void)loop_timer_set(u->loop, &u->retry, time_add(loop_now(u->loop), RETRY_NS));
+}
+
 /* Taken by somebody else, or by the kernel at the end of a lease. */
 static void on_address_gone(struct uplink *u, const struct inet *a)
 {
 	char text[INET_TEXT_BYTES];
-	size_t i = 0;
 
-	while (i < u->now.n_addrs && !inet_same(&u->now.addrs[i], a))
-		i++;
-	if (i == u->now.n_addrs || !u->applied || !u->up || child_running(&u->child))
+	if (child_running(&u->child)) { /* it takes old ones away itself */
+		u->missed |= has_address(&u->job.settings, a);
 		return;
-	log_warn("uplink %s: %s is gone", u->link, inet_format_cidr(a, text));
-	u->applied = false;
-	if (u->mode == UPLINK_MODE_DHCP) {
-		u->have_lease = false;
+	}
+	if (!has_address(&u->now, a) || !u->applied || !u->up)
+		return;
+	(void)inet_format_cidr(a, text);
+	if (u->mode != UPLINK_MODE_DHCP) {
+		put_back_later(u, text);
+	} else {
+		log_warn("uplink %s: %s is gone", u->link, text);
+		u->applied = u->have_lease = false;
 		u->now = (struct uplink_settings){ 0 };
 		(void)snprintf(u->reason, sizeof(u->reason), "the lease is over");
 		uplink_client_renew(u);
-	} else {
-		(void)snprintf(u->reason, sizeof(u->reason), "%s was taken away", text);
-		/* Not at once: whoever did it may not have finished. */
-		(void)loop_timer_set(u->loop, &u->retry,
-				     time_add(loop_now(u->loop), RETRY_NS));
 	}
+	uplink_advance(u);
+}
+
+/* A default route by one of our gateways; what goes with a link that is set down is not
+ * told. */
+static void on_route_gone(struct uplink *u, const struct monitor_event *ev)
+{
+	const struct inet *gateway = &u->now.gateway[ev->addr.family == AF_INET6];
+
+	if (ev->addr.prefix || !gateway->family || !inet_same(gateway, &ev->gateway) ||
+	    !u->applied || !u->up)
+		return;
+	if (child_running(&u->child)) {
+		u->missed = true;
+		return;
+	}
+	put_back_later(u, "the default route");
+	uplink_advance(u);
+}
+
+/* Events were lost: what they may have said is looked up, and set again. */
+static void look_again(struct uplink *u)
+{
+	char name[IF_NAMESIZE] = "";
+
+	if (!u->index)
+		return;
+	if (!if_indextoname((unsigned int)u->index, name)) {
+		lose_link(u, "the interface is gone");
+		return;
+	}
+	if (strcmp(name, u->link) != 0)
+		rename_link(u, name);
+	u->carrier = false;
+	read_link(u);
+	u->renewed |= u->applied;
 	uplink_advance(u);
 }
 
@@ -327,8 +386,8 @@ static void on_event(struct monitor_listener *l, const struct monitor_event *ev)
 {
 	struct uplink *u = container_of(l, struct uplink, listener);
 
-	if (ev->what == MONITOR_LOST && u->index && !if_nametoindex(u->link))
-		lose_link(u, "the interface is gone");
+	if (ev->what == MONITOR_LOST)
+		look_again(u);
 	else if (ev->nsid != MONITOR_MACHINE)
 		return;
 	if (ev->what == MONITOR_LINK_GONE && u->index && ev->index == u->index)
@@ -337,6 +396,8 @@ static void on_event(struct monitor_listener *l, const struct monitor_event *ev)
 		on_own_link(u, ev);
 	else if (ev->what == MONITOR_ADDR_GONE && u->index && ev->index == u->index)
 		on_address_gone(u, &ev->addr);
+	else if (ev->what == MONITOR_ROUTE_GONE && u->index && ev->index == u->index)
+		on_route_gone(u, ev);
 	else if (ev->what == MONITOR_LINK && !u->index && !strcmp(ev->name, u->link))
 		u->carrier = ev->flags & FLAG_CARRIER;
 	else if (ev->what == MONITOR_LINK && u->prepared && is_missing_port(u, ev))

@@ -28,6 +28,7 @@ struct uplink {
 	bool renewed;    /* `want` is another than `now` */
 	bool applied;    /* the interface has `now` */
 	bool late;       /* the deadline has passed */
+	bool missed;     /* something was taken away while a job ran */
 	bool told, stopped;
 	struct uplink_settings want, now;
 	char reason[160];

@@ -13,8 +13,10 @@
 #include "pod/network_private.h"
 #include "pod/network_watch.h"
 
-/* Doubts. Those of links go away when the link is seen well again: a pod that is made
- * tells of links that are down and of ports that have no bridge yet. */
+/* Doubts. A pod that is made tells of links that are down and of ports that have no
+ * bridge yet: the first doubt on a link goes away when the link is seen well. From then
+ * on one has to be looked at even if the link is well again: IPv4 routes go with it, and
+ * the kernel does not tell (fib_flush()). */
 #define DOUBT_LINK(n)   (1U << (n)) /* n_ifs: lo */
 #define DOUBT_HOST(n)   (1U << (NET_IFS_MAX + 1 + (n)))
 #define DOUBT_LOOK      (1U << 31)
@@ -44,6 +46,19 @@ static void reassure(struct pod *pod, unsigned int what)
 	pw->doubts &= ~what;
 	if (!pw->doubts)
 		list_remove(&pw->node);
+}
+
+static void on_state(struct network_watch *w, struct pod *pod, unsigned int which,
+		     bool well)
+{
+	struct pod_watch *pw = &pod->net.watch;
+
+	if (well) {
+		pw->well |= which;
+		reassure(pod, which);
+	} else {
+		doubt(w, pod, pw->well & which ? DOUBT_LOOK : which);
+	}
 }
 
 void watch_suspect(struct network_watch *w, struct pod *pod)
@@ -96,10 +111,8 @@ static void on_pod_link(struct network_watch *w, struct pod *pod,
 		n++;
 	if (n == plan->n_ifs && strcmp(ev->name, "lo") != 0)
 		doubt(w, pod, DOUBT_LOOK); /* perhaps one of ours under a new name */
-	else if (ev->flags & IFF_UP)
-		reassure(pod, DOUBT_LINK(n));
 	else
-		doubt(w, pod, DOUBT_LINK(n));
+		on_state(w, pod, DOUBT_LINK(n), ev->flags & IFF_UP);
 }
 
 static void on_pod_event(struct network_watch *w, struct pod *pod,
@@ -149,10 +162,8 @@ static void on_port(struct network_watch *w, struct pod *pod, size_t n,
 
 	if (ev->what == MONITOR_LINK_GONE || pw->wrong)
 		doubt(w, pod, DOUBT_LOOK);
-	else if (!(ev->flags & IFF_UP) || !ev->master)
-		doubt(w, pod, DOUBT_HOST(n));
 	else
-		reassure(pod, DOUBT_HOST(n));
+		on_state(w, pod, DOUBT_HOST(n), ev->flags & IFF_UP && ev->master);
 	if (ev->master && pw->master[n] && ev->master != pw->master[n])
 		doubt(w, pod, DOUBT_LOOK);
 	if (ev->master)

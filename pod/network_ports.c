@@ -232,7 +232,10 @@ static void filter_failed(struct network *net, struct pod *pod, const char *why)
 		pod_advance(pod);
 		return;
 	}
-	delay = backoff_next(&rules->filter_backoff, &net->pods->backoff, 0);
+	/* One that failed before is not put off by this one. */
+	delay = rules->filter_retry.loop ?
+			rules->filter_retry.at_ns - loop_now(net->pods->loop) :
+			backoff_next(&rules->filter_backoff, &net->pods->backoff, 0);
 	(void)snprintf(text, sizeof(text), "%s --netns: %.150s", NFT_PROGRAM, why);
 	log_error("pod %s/%s: %s; next try in %lld ms", pod->namespace, pod->name, text,
 		  (long long)(delay / NSEC_PER_MSEC));
@@ -262,6 +265,8 @@ static void ports_failed(struct network *net, const char *why)
 	       (long long)(delay / NSEC_PER_MSEC));
 }
 
+/* What is next waits for who called, or for one of the two timers: not every pod has to
+ * find out that there is no process to be had. */
 static void rules_failed(struct network *net, const char *why)
 {
 	struct pod *pod = net->rules.filter;
@@ -271,7 +276,6 @@ static void rules_failed(struct network *net, const char *why)
 		filter_failed(net, pod, why);
 	else
 		ports_failed(net, why);
-	rules_run(net);
 }
 
 static void rules_done(struct child *child)
@@ -282,6 +286,7 @@ static void rules_done(struct child *child)
 
 	if (!child_ok(child)) {
 		rules_failed(net, child_failure(child));
+		rules_run(net);
 		return;
 	}
 	rules->filter = NULL;

@@ -176,11 +176,16 @@ static void take_finding(struct network_watch *w, struct pod *pod,
 	schedule_repair(w, pod, f);
 }
 
-static void look_again(struct network_watch *w)
+/* Those from k on; the one that the child was at comes last, so that it does not keep the
+ * others waiting again. */
+static void look_again(struct network_watch *w, size_t k)
 {
-	for (size_t k = 0; k < w->n; k++)
-		if (w->pods[k])
-			watch_suspect(w, w->pods[k]);
+	for (size_t i = 1; i <= w->n - k; i++) {
+		struct pod *pod = w->pods[k + i % (w->n - k)];
+
+		if (pod)
+			watch_suspect(w, pod);
+	}
 }
 
 static void look_failed(struct network_watch *w, const char *why)
@@ -189,7 +194,6 @@ static void look_failed(struct network_watch *w, const char *why)
 
 	log_warn("looking at the pods' networks: %s", why);
 	w->not_before_ns = MAX(w->not_before_ns, at);
-	look_again(w);
 }
 
 static void look_done(struct child *child)
@@ -197,21 +201,23 @@ static void look_done(struct child *child)
 	struct network_watch *w = container_of(child, struct network_watch, child);
 	int64_t now = loop_now(w->net->pods->loop);
 	struct finding found[WATCH_BATCH];
-	size_t bytes = w->n * sizeof(found[0]);
+	ssize_t bytes = -1;
+	size_t n;
 
 	w->not_before_ns = time_add(
 		now, MAX(PAUSE_MIN_NS, PAUSE_FACTOR * (now - w->began_ns)));
-	if (w->cancelled)
-		look_again(w);
-	else if (!child_ok(child))
+	if (lseek(w->findings_fd, 0, SEEK_SET) == 0)
+		bytes = fd_read_full(w->findings_fd, (char *)found, sizeof(found));
+	/* What it wrote before it ended is good. */
+	n = bytes < 0 ? 0 : MIN((size_t)bytes / sizeof(found[0]), w->n);
+	if (!child_ok(child) && !w->cancelled)
 		look_failed(w, child_failure(child));
-	else if (lseek(w->findings_fd, 0, SEEK_SET) < 0 ||
-		 fd_read_full(w->findings_fd, (char *)found, bytes) != (ssize_t)bytes)
+	else if (n < w->n && !w->cancelled)
 		look_failed(w, "what was found is cut off");
-	else
-		for (size_t k = 0; k < w->n; k++)
-			if (w->pods[k])
-				take_finding(w, w->pods[k], &found[k]);
+	for (size_t k = 0; k < n; k++)
+		if (w->pods[k])
+			take_finding(w, w->pods[k], &found[k]);
+	look_again(w, n);
 	w->n = 0;
 	fd_close(&w->findings_fd);
 	watch_arm(w);
@@ -248,6 +254,7 @@ static void look_due(struct loop_timer *timer)
 	r = w->findings_fd < 0 ? -errno : child_start(pods->loop, &w->child);
 	if (r < 0) {
 		look_failed(w, strerror(-r));
+		look_again(w, 0);
 		fd_close(&w->findings_fd);
 		w->n = 0;
 		watch_arm(w);
@@ -282,6 +289,7 @@ int network_watch_start(struct network_watch **ret, struct network *net)
 void network_watch_add(struct network_watch *w, struct pod *pod)
 {
 	w->by_slot[pod->net.plan->slot] = pod;
+	pod->net.watch.well = 0;
 }
 
 void network_watch_drop(struct network_watch *w, struct pod *pod)

@@ -126,6 +126,7 @@ enum pod_rules {
 /* What network_watch.c knows of one pod. */
 struct pod_watch {
 	struct list node;        /* in its list of suspects */
+	unsigned int well;       /* links that were seen well since it was made */
 	unsigned int doubts;     /* why; 0 = it is in no list */
 	int master[NET_IFS_MAX]; /* index of each port's bridge as last heard, 0 = never
 				  */

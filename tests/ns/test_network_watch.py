@@ -90,6 +90,15 @@ class Told(Watch):
         self.in_machine("ip", "link", "set", "pv1", "master", "pod0")
         self.wait_whole("b", seen)
 
+    def test_down_and_up_again_at_once(self):
+        """IPv4 routes go with the link, and the kernel says nothing of them."""
+        guest = self.start(machine={**MACHINE, "network": {"podCidrs": ["10.88.0.0/16"]}})
+        self.create(self.sleeper("a"))
+        after = len(guest.events)
+        subprocess.run(self.pod_namespace("a") + ["ip", "-batch", "-"], text=True, check=True,
+                       input="link set eth0 down\nlink set eth0 up\n", timeout=WAIT_S)
+        self.wait_wrong("a", "RouteMissing", after)
+
     def test_lost_events_are_made_up_for(self):
         """PID 1 sleeps while the queue of the monitor overruns."""
         guest = self.start(machine=MACHINE)

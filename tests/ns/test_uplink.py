@@ -148,13 +148,40 @@ class Static(Uplink):
                              "ready again", WAIT_S)
             self.assertEqual(sorted(self.addresses()), ["192.0.2.9/24", "2001:db8::9/64"])
             self.assertEqual(self.default_routes(), [("192.0.2.1", "up0")])
+        before = len(guest.console_text)
+        self.in_machine("ip", "route", "del", "default")
+        guest.wait_until(lambda: "up0: ready" in guest.console_text[before:] and
+                         "the default route is gone" in guest.console_text[before:],
+                         "ready again", WAIT_S)
+        self.assertEqual(self.default_routes(), [("192.0.2.1", "up0")])
+        # Who sets it down means it: longer than the time after which things are put back.
         self.in_machine("ip", "link", "set", "up0", "down")
-        self.wait_console("uplink up0: no-carrier")
-        self.assertEqual(self.default_routes(), [])
+        guest.wait_until(lambda: not self.uplink()["carrier"], "no carrier", WAIT_S,
+                         every=0.02)
+        with self.assertRaisesRegex(AssertionError, "still no"):
+            guest.wait_until(lambda: self.default_routes(), "route", 4, every=0.2)
         self.in_machine("ip", "link", "set", "up0", "up")
         guest.wait_until(lambda: self.default_routes() == [("192.0.2.1", "up0")] and
                          "2001:db8::9/64" in self.addresses(), "routes", WAIT_S,
                          every=0.02)
+
+    def test_lost_events_are_made_up_for(self):
+        """What was renamed and lost its address while PID 1 slept."""
+        guest, enter = self.begin(machine=self.static())
+        self.plug(enter)
+        self.wait_console("uplink up0: ready")
+        guest.signal(signal.SIGSTOP)
+        subprocess.run(namespace_of(guest.pid) + ["ip", "-batch", "-"], check=True, text=True,
+                       timeout=30, input="link add d0 type veth peer name d1\n" + "".join(
+                           f"link set d0 mtu {1300 + n % 2}\n" for n in range(8000)) +
+                       "addr flush dev up0 scope global\nlink set up0 down\n"
+                       "link set up0 name other up\n")
+        self.assertRegex(self.in_machine("ss", "-f", "netlink", "-m"), r",d[1-9]\d*\)")
+        guest.signal(signal.SIGCONT)
+        guest.wait_until(lambda: "192.0.2.9/24" in self.addresses("other"), "it", WAIT_S,
+                         every=0.05)
+        guest.wait_until(lambda: self.uplink()["interface"] == "other", "its name", WAIT_S)
+        self.assertEqual(self.default_routes(), [("192.0.2.1", "other")])
 
     def test_mtu_reaches_the_pods(self):
         guest, enter = self.begin([pod("p", SLEEP)], machine=self.static(mtu=1400))

@@ -27,6 +27,7 @@ static const struct damage {
 	{ true, "ip link del eth0", -ENODEV, "eth0 is gone" },
 	{ true, "ip link set eth0 down && ip link set eth0 name x0 up", -ENODEV,
 	  "eth0 is gone" },
+	{ true, "ip link set eth0 netns $PPID", -ENODEV, "eth0 is gone" },
 	{ false, "ip link del pv7", -ENODEV, "eth0 is gone" },
 	{ false, "ip link set pv7 down", -ENETDOWN, "pv7 is down" },
 	{ false, "ip link set pv7 nomaster", -ENETDOWN, "pv7 is no port of pod0" },
@@ -133,6 +134,39 @@ static void what_is_sound_is_left_alone(void **state)
 	in_machine(run_added);
 }
 
+/* What has eth0's name is not eth0; the impostor is nobody's to delete. */
+static void run_impostor(void)
+{
+	struct net_machine m;
+	struct space home = machine_up(&m), pod = space_new(&home);
+	struct net_plan *p = plain(7, 2);
+	struct err e = { 0 };
+
+	apply(p, &m, &home, &pod);
+	do_in(&pod, "ip link set eth0 down && ip link set eth0 name x0 up && "
+		    "ip link add eth0 type veth peer name y0 && ip link set eth0 up && "
+		    "ip addr add 10.88.0.2/16 dev eth0 && "
+		    "ip addr add fd9c::2/64 dev eth0 nodad && "
+		    "ip route add default via 10.88.0.1 dev eth0 && "
+		    "ip -6 route add default via fd9c::1 dev eth0");
+	MUST(net_plan_check(p, &m, home.nl, pod.nl, &e) == -ENODEV);
+	MUST(!strcmp(e.text, "eth0 is another interface, not the end of pv7"));
+	MUST(net_plan_repair(p, &m, home.nl, pod.nl, pod.fd, &e) == -EEXIST);
+	do_in(&pod, "ip link del eth0");
+	MUST_OK(net_plan_repair(p, &m, home.nl, pod.nl, pod.fd, &e), e);
+	MUST_OK(net_plan_check(p, &m, home.nl, pod.nl, &e), e);
+	take_away(p, &home, &pod);
+	free(p);
+	space_end(&pod);
+	space_end(&home);
+}
+
+static void an_impostor_is_known(void **state)
+{
+	(void)state;
+	in_machine(run_impostor);
+}
+
 /* Two interfaces: only the one that is gone is made anew. */
 static void run_second(void)
 {
@@ -209,6 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_damage_is_named_and_repaired),
 		cmocka_unit_test(what_is_sound_is_left_alone),
+		cmocka_unit_test(an_impostor_is_known),
 		cmocka_unit_test(the_other_interface_stays),
 		cmocka_unit_test(a_nic_is_lent_again),
 	};

@@ -153,8 +153,10 @@ bool network_ready(struct pod *pod)
 
 	if (!pod->net.plan)
 		return true;
-	if (net->state == NETWORK_READY && !network_watch_bridge_lost(net->watch))
+	if (net->state == NETWORK_READY && !network_watch_bridge_lost(net->watch)) {
+		network_watch_add(net->watch, pod);
 		return true;
+	}
 	if (net->state == NETWORK_UNUSED || net->state == NETWORK_READY)
 		start_setup(net);
 	else if (net->state == NETWORK_FAILED)
@@ -259,7 +261,6 @@ void network_made(struct pod *pod)
 		return;
 	}
 	pod->net.made = true;
-	network_watch_add(pod->pods->network->watch, pod);
 	name_namespace(pod);
 	names_changed(pod->pods);
 	network_rules_add(pod);

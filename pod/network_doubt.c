@@ -33,6 +33,8 @@ static void doubt(struct network_watch *w, struct pod *pod, unsigned int what)
 {
 	struct pod_watch *pw = &pod->net.watch;
 
+	if (!pod->net.made)
+		return;
 	pw->doubts |= what;
 	if (list_empty(&pw->node))
 		list_append(&w->suspects, &pw->node);

@@ -57,7 +57,8 @@ void network_rules_remove(struct pod *pod);
 
 /* network_watch.c. Without a monitor it watches nothing. */
 int network_watch_start(struct network_watch **ret, struct network *net);
-/* The pod's interfaces stand; they end. */
+/* The pod's interfaces are about to be made (what is heard of them from now on counts; a
+ * doubt is cast once they stand); they end. */
 void network_watch_add(struct network_watch *w, struct pod *pod);
 void network_watch_drop(struct network_watch *w, struct pod *pod);
 /* Whether somebody took something from the pods' bridge since the last question. */

@@ -14,7 +14,7 @@
 struct network_watch {
 	struct network *net;
 	struct monitor_listener listener;
-	struct pod *by_slot[PODS_MAX]; /* those whose interfaces stand */
+	struct pod *by_slot[PODS_MAX]; /* those whose interfaces stand, or are made */
 	int bridge_index;              /* as last heard of; 0 = never */
 	unsigned int bridge_lost;      /* what of the bridge; see network_doubt.c */
 	struct list suspects;          /* pod_watch.node */

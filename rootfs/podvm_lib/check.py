@@ -56,6 +56,8 @@ def _references(texts):
         document = json.loads(text)
         items = document["items"] if document["kind"] == "List" else [document]
         for pod in items:
+            if pod["kind"] != "Pod":
+                continue
             spec = pod["spec"]
             for member in (spec.get("initContainers") or []) + spec["containers"]:
                 yield pod["metadata"]["name"], member["image"]

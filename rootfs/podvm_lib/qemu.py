@@ -14,6 +14,7 @@ import subprocess
 from pathlib import Path
 
 from . import PodvmError, os_text, paths
+from .accel import accelerator
 from .initramfs import EXTRA_PORT, PORT
 
 DEBUG_EXIT_PORT = 0xF4
@@ -38,16 +39,12 @@ class Machine:
         self.forwards = forwards
 
 
-def accelerator():
-    return "kvm" if os.access("/dev/kvm", os.R_OK | os.W_OK) else "tcg"
-
-
 def command(machine, control, extra=None, qmp=None):
     """control, extra, qmp: where the sockets are, "path=FILE" or "fd=NUMBER" of one that
     listens already. The guest's console is on standard input and output."""
     argv = [
-        paths.tool("qemu-system-x86_64"), "-M", "q35", "-accel", accelerator(),
-        "-cpu", "max", "-m", str(machine.memory), "-smp", str(machine.cpus),
+        paths.tool("qemu-system-x86_64"), "-M", "q35",
+        "-accel", accelerator(machine.kernel), "-cpu", "max", "-m", str(machine.memory), "-smp", str(machine.cpus),
         "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
         "-kernel", str(machine.kernel), "-initrd", str(machine.initramfs),
         "-append", f"{COMMAND_LINE} {machine.append}".strip(),

@@ -56,7 +56,7 @@ endef
 ifneq ($(filter-out clean help deps,$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/deps.mk
 endif
-LIBS       := -lnl-route-3 -lnl-3 -ljson-c -lcap -lm -lpthread
+LIBS       := -lnl-route-3 -lnl-3 -ljson-c -lcap -lresolv -lm -lpthread
 
 # ---- sources, one folder a room, one file a line --------------------------------------
 
@@ -78,6 +78,7 @@ SRC_base := \
 	#
 
 SRC_config := \
+	config/base64.c \
 	config/capability_name.c \
 	config/diag.c \
 	config/expand.c \
@@ -97,14 +98,19 @@ SRC_config := \
 	config/manifest_container.c \
 	config/manifest_dns.c \
 	config/manifest_env.c \
+	config/manifest_meta.c \
 	config/manifest_network.c \
+	config/manifest_object.c \
 	config/manifest_port.c \
+	config/manifest_projected.c \
 	config/manifest_resources.c \
 	config/manifest_security.c \
+	config/manifest_source.c \
 	config/manifest_spec.c \
 	config/manifest_volume.c \
 	config/name_check.c \
 	config/net_check.c \
+	config/object_spec.c \
 	config/pod_spec.c \
 	config/quantity.c \
 	config/signal_name.c \
@@ -155,6 +161,7 @@ SRC_rootfs := \
 	rootfs/member_volume.c \
 	rootfs/modules.c \
 	rootfs/mount_table.c \
+	rootfs/projected.c \
 	rootfs/tree.c \
 	rootfs/unmount.c \
 	#
@@ -163,6 +170,7 @@ SRC_pod := \
 	pod/backoff.c \
 	pod/caps.c \
 	pod/cgroup.c \
+	pod/downward.c \
 	pod/event.c \
 	pod/host_ports.c \
 	pod/hosts_file.c \
@@ -188,12 +196,15 @@ SRC_pod := \
 	pod/network_ports.c \
 	pod/network_watch.c \
 	pod/number_pool.c \
+	pod/objects.c \
 	pod/pods.c \
 	pod/resolv_file.c \
 	pod/resources.c \
 	pod/sandbox.c \
 	pod/status.c \
 	pod/status_json.c \
+	pod/volume_files.c \
+	pod/volumes.c \
 	pod/watch.c \
 	#
 
@@ -202,6 +213,7 @@ SRC_control := \
 	control/commands.c \
 	control/commands_log.c \
 	control/commands_machine.c \
+	control/commands_manifest.c \
 	control/commands_pod.c \
 	control/control.c \
 	control/deferred.c \
@@ -237,6 +249,7 @@ SRC_podctl := \
 	control/podctl.c \
 	control/podctl_check.c \
 	control/podctl_conn.c \
+	control/podctl_create.c \
 	control/podctl_events.c \
 	control/podctl_logs.c \
 	control/podctl_machine.c \
@@ -288,6 +301,7 @@ UNIT_TESTS := \
 	tests/unit/config_manifest.c \
 	tests/unit/config_memory.c \
 	tests/unit/config_network.c \
+	tests/unit/config_object.c \
 	tests/unit/config_quantity.c \
 	tests/unit/config_refusal.c \
 	tests/unit/config_security.c \
@@ -341,6 +355,7 @@ UNIT_TESTS := \
 	tests/unit/rootfs_member_root.c \
 	tests/unit/rootfs_member_volume.c \
 	tests/unit/rootfs_modules.c \
+	tests/unit/rootfs_projected.c \
 	tests/unit/rootfs_tree.c \
 	tests/unit/rootfs_unmount.c \
 	#
@@ -480,7 +495,7 @@ $(BUILD)/fuzz/$(1): tests/fuzz/$(1).c $(FUZZ_SRC_$(1)) $(SRC_config) $(SRC_base)
 	@mkdir -p $$(@D)
 	$$(call msg,FUZZ,$$@)clang -std=gnu11 -D_GNU_SOURCE \
 		-DPODINIT_VERSION='"$(VERSION)"' -I. $$(PKG_CFLAGS) $(FUZZ_FLAGS) \
-		-o $$@ $$(filter %.c,$$^) -ljson-c -lcmocka
+		-o $$@ $$(filter %.c,$$^) -ljson-c -lresolv -lcmocka
 
 fuzz-$(1): $(BUILD)/fuzz/$(1)
 	@mkdir -p $(BUILD)/fuzz/corpus/$(1)

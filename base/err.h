@@ -17,7 +17,8 @@ enum stage {
 	STAGE_NONE,
 	STAGE_CONFIG,    /* manifest or machine file */
 	STAGE_IMAGE,     /* image look-up, image config */
-	STAGE_VOLUME,    /* emptyDir, hostPath */
+	STAGE_VOLUME,    /* what a volume holds, hostPath */
+	STAGE_SUBPATH,   /* subPath of a volume */
 	STAGE_SANDBOX,   /* the pod's uts, ipc and net namespaces */
 	STAGE_CGROUP,    /* making or limiting the member's cgroup */
 	STAGE_LOG,       /* pipes, log files, pty */

@@ -4,6 +4,7 @@
  */
 #include "config/expand.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -78,29 +79,46 @@ char *expand_text(struct arena *a, const char *text, const struct expand_var *va
 	return out.to;
 }
 
-int expand_env(struct arena *a, const struct container_spec *spec,
-	       expand_source_fn source, void *arg, struct expand_var **ret, size_t *ret_n)
+int expand_env_init(struct expand_env *e, struct arena *a, size_t room)
 {
-	struct expand_var *vars = arena_array(a, spec->n_env, sizeof(*vars));
-	size_t n = 0, i, k;
+	*e = (struct expand_env){ .room = room };
+	e->vars = arena_array(a, room + 1, sizeof(*e->vars));
+	return e->vars ? 0 : -ENOMEM;
+}
 
-	if (!vars)
-		return -ENOMEM;
-	for (i = 0; i < spec->n_env; i++) {
+void expand_env_put(struct expand_env *e, const char *name, const char *value)
+{
+	size_t k = 0;
+
+	while (k < e->n && strcmp(e->vars[k].name, name) != 0)
+		k++;
+	if (k < e->n)
+		memmove(e->vars + k, e->vars + k + 1, (--e->n - k) * sizeof(*e->vars));
+	assert(e->n < e->room);
+	e->vars[e->n++] = (struct expand_var){ .name = name, .value = value };
+}
+
+int expand_env(struct expand_env *e, struct arena *a, const struct container_spec *spec,
+	       expand_source_fn source, void *arg)
+{
+	for (size_t i = 0; i < spec->n_env; i++) {
 		const struct spec_env *env = &spec->env[i];
-		char *value = env->source == ENV_VALUE ?
-				      expand_text(a, env->value, vars, n) :
-				      arena_strdup(a, source(arg, env));
+		const char *text = NULL;
+		int r = 0;
 
-		if (!value)
+		if (env->source == ENV_VALUE) {
+			text = expand_text(a, env->value, e->vars, e->n);
+		} else {
+			r = source(arg, env, &text);
+			if (r == -ENOENT)
+				continue;
+			if (r < 0)
+				return r;
+			text = arena_strdup(a, text);
+		}
+		if (!text)
 			return -ENOMEM;
-		for (k = 0; k < n && strcmp(vars[k].name, env->name) != 0; k++)
-			;
-		if (k < n)
-			memmove(vars + k, vars + k + 1, (--n - k) * sizeof(*vars));
-		vars[n++] = (struct expand_var){ .name = env->name, .value = value };
+		expand_env_put(e, env->name, text);
 	}
-	*ret = vars;
-	*ret_n = n;
 	return 0;
 }

@@ -22,15 +22,28 @@ struct expand_var {
 char *expand_text(struct arena *a, const char *text, const struct expand_var *vars,
 		  size_t n_vars);
 
-/* Gives the text of a value whose source is not ENV_VALUE; borrowed until the call of
- * expand_env() is over, "" when there is none. It is not expanded further. */
-typedef const char *(*expand_source_fn)(void *arg, const struct spec_env *env);
+/* Gives the text of a value whose source is not ENV_VALUE: 0 with *ret, which is borrowed
+ * until expand_env() is over and not expanded further; -ENOENT: there is none, the
+ * variable is not set; another -errno ends the expansion. */
+typedef int (*expand_source_fn)(void *arg, const struct spec_env *env, const char **ret);
 
-/* The container's env list resolved in order, a later entry of the same name winning
- * (the earlier one disappears, as in the kubelet). *ret has *ret_n entries. 0 or -ENOMEM.
- */
-int expand_env(struct arena *a, const struct container_spec *spec,
-	       expand_source_fn source, void *arg, struct expand_var **ret,
-	       size_t *ret_n);
+/* What expand_env() works on. */
+struct expand_env {
+	struct expand_var *vars; /* in the order in which they were set */
+	size_t n, room;
+};
+
+/* Room for this many variables; 0 or -ENOMEM. */
+int expand_env_init(struct expand_env *e, struct arena *a, size_t room);
+
+/* A later one of the same name takes the place of the earlier. Both texts must be in the
+ * arena, or outlive it. */
+void expand_env_put(struct expand_env *e, const char *name, const char *value);
+
+/* The container's env list resolved in order on top of what is in e already; a later
+ * entry of the same name wins (the earlier one disappears, as in the kubelet). 0,
+ * -ENOMEM, or what source returned. */
+int expand_env(struct expand_env *e, struct arena *a, const struct container_spec *spec,
+	       expand_source_fn source, void *arg);
 
 #endif

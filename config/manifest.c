@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * manifest.c - one document: a v1 Pod or a v1 List of Pods, and a Pod's metadata.
+ * manifest.c - one document: a v1 Pod, ConfigMap or Secret, or a v1 List of them.
  *
- * Called by: init for files, control for pod-create, podctl check. Each pod gets its own
- * arena and its own range of errors, so that a bad one does not touch its neighbours.
- * Never: does a system call but for memory.
+ * Called by: init for files, control for pod-create and apply, podctl check. Each item
+ * gets its own arena and its own range of errors, so that a bad one does not touch its
+ * neighbours. Never: does a system call but for memory.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -18,10 +18,9 @@
 
 /* Everything that a file of POD_SPEC_FILE_BYTES with JSON_SCAN_VALUES values can hold,
  * twice over; an arena past this is a mistake of ours. */
-#define POD_ARENA_BYTES   (32u << 20)
+#define POD_ARENA_BYTES (32u << 20)
 
-/* Keys and values together; TotalAnnotationSizeLimitB of apimachinery. */
-#define ANNOTATIONS_BYTES (256 * 1024)
+#define KINDS_WORDS     "Pods, ConfigMaps and Secrets"
 
 _Static_assert(POD_SPEC_DEPTH == JSON_DOC_DEPTH, "one depth for all documents");
 
@@ -33,102 +32,10 @@ struct manifest_read {
 	bool list;
 };
 
-/* ---- metadata -----------------------------------------------------------------------
- */
-
-/* labels and annotations differ in their checks and limits only. */
-static void read_pairs(struct json_reader *r, const struct json_at *at,
-		       const char *(*check_key)(const char *),
-		       const char *(*check_value)(const char *), struct spec_pair **pairs,
-		       size_t *n_pairs)
-{
-	*pairs = json_keep_array(r, json_length(at), sizeof(**pairs));
-	if (!*pairs)
-		return;
-	json_object_object_foreach(at->value, key, value) {
-		struct json_at member = { .parent = at, .key = key, .value = value };
-		const char *wrong = check_key(key), *text;
-
-		if (wrong)
-			json_fault(r, &member, DIAG_VALUE, "\"%.64s\" must be %s", key,
-				   wrong);
-		text = value ? json_expect_string(r, &member) : NULL;
-		if (!text)
-			continue;
-		wrong = check_value ? check_value(text) : NULL;
-		if (wrong)
-			json_fault(r, &member, DIAG_VALUE, "\"%.64s\" must be %s", text,
-				   wrong);
-		(*pairs)[(*n_pairs)++] = (struct spec_pair){ json_keep(r, key),
-							     json_keep(r, text) };
-	}
-}
-
-static void read_labels(struct json_reader *r, const struct json_at *at, void *out)
-{
-	struct pod_spec *pod = out;
-
-	read_pairs(r, at, name_check_key, name_check_label_value, &pod->labels,
-		   &pod->n_labels);
-}
-
-static void read_annotations(struct json_reader *r, const struct json_at *at, void *out)
-{
-	struct pod_spec *pod = out;
-	size_t total = 0;
-
-	read_pairs(r, at, name_check_annotation_key, NULL, &pod->annotations,
-		   &pod->n_annotations);
-	json_object_object_foreach(at->value, key, value) {
-		total += strlen(key) + (size_t)json_object_get_string_len(value);
-	}
-	if (total > ANNOTATIONS_BYTES)
-		json_fault(r, at, DIAG_LIMIT,
-			   "%zu bytes of annotations; at most %d are allowed", total,
-			   ANNOTATIONS_BYTES);
-}
-
-static void read_uid(struct json_reader *r, const struct json_at *at, void *out)
-{
-	struct pod_spec *pod = out;
-	const char *text = json_text(at), *wrong = name_check_uid(text);
-
-	if (*text && wrong)
-		json_fault(r, at, DIAG_VALUE, "\"%.64s\" must be %s", text, wrong);
-	else if (*text)
-		pod->uid = json_keep(r, text);
-}
-
-static const struct field metadata_fields[] = {
-	FIELD_AT("name", FIELD_STRING, struct pod_spec, name,
-		 .check = name_check_subdomain, .required = true),
-	FIELD_AT("namespace", FIELD_STRING, struct pod_spec, namespace,
-		 .check = name_check_label),
-	FIELD_CALL("uid", FIELD_STRING, read_uid),
-	FIELD_CALL("labels", FIELD_OBJECT, read_labels),
-	FIELD_CALL("annotations", FIELD_OBJECT, read_annotations),
-	FIELD_IGNORE("creationTimestamp", FIELD_STRING),
-	FIELD_IGNORE("deletionGracePeriodSeconds", FIELD_INT),
-	FIELD_IGNORE("deletionTimestamp", FIELD_STRING),
-	FIELD_IGNORE("finalizers", FIELD_LIST),
-	FIELD_IGNORE("generateName", FIELD_STRING),
-	FIELD_IGNORE("generation", FIELD_INT),
-	FIELD_IGNORE("managedFields", FIELD_LIST),
-	FIELD_IGNORE("ownerReferences", FIELD_LIST),
-	FIELD_IGNORE("resourceVersion", FIELD_STRING),
-	FIELD_IGNORE("selfLink", FIELD_STRING),
-	FIELD_TABLE_END,
-};
-
-static void read_metadata(struct json_reader *r, const struct json_at *at, void *out)
-{
-	json_fields_read(r, at, metadata_fields, out);
-}
-
 static const struct field pod_fields[] = {
 	FIELD_IGNORE("apiVersion", FIELD_STRING), /* read by check_kind() */
 	FIELD_IGNORE("kind", FIELD_STRING),
-	FIELD_CALL("metadata", FIELD_OBJECT, read_metadata, .required = true),
+	FIELD_CALL("metadata", FIELD_OBJECT, manifest_read_metadata, .required = true),
 	FIELD_CALL("spec", FIELD_OBJECT, manifest_read_spec, .required = true),
 	FIELD_IGNORE("status", FIELD_OBJECT),
 	FIELD_TABLE_END,
@@ -145,19 +52,28 @@ static const struct field list_fields[] = {
 /* ---- what the document is ------------------------------------------------------------
  */
 
-static void fault_kind(struct json_reader *r, const struct json_at *at, const char *kind,
-		       const char *wanted)
-{
-	static const char *const known[] = { "Pod", "List" };
-	const char *near = str_nearest(kind, known, ARRAY_SIZE(known));
+static const char *const item_kinds[] = { "Pod", "ConfigMap", "Secret", NULL };
+static const char *const document_kinds[] = { "Pod", "ConfigMap", "Secret", "List",
+					      NULL };
 
+static void fault_kind(struct json_reader *r, const struct json_at *at, const char *kind,
+		       const char *const *kinds)
+{
+	size_t n = 0;
+	const char *near;
+
+	while (kinds[n])
+		n++;
+	near = str_nearest(kind, kinds, n);
 	if (near && strcmp(near, kind) != 0)
 		json_fault(r, at, DIAG_VALUE,
 			   "unknown kind \"%.64s\"; did you mean \"%s\"?", kind, near);
 	else
 		json_fault(r, at, DIAG_UNSUPPORTED,
-			   "kind \"%.64s\" is not supported by podinit yet; it reads %s",
-			   kind, wanted);
+			   "kind \"%.64s\" is not supported by podinit; it reads "
+			   "%s%s",
+			   kind, KINDS_WORDS,
+			   kinds == item_kinds ? " in a List" : ", and Lists of them");
 }
 
 /* Two older formats that people bring along; they are told apart by their shape. */
@@ -190,9 +106,17 @@ static bool fault_older_format(struct json_reader *r, const struct json_at *at)
 	return false;
 }
 
-/* Is at a v1 object of this kind (or of other, when that is not NULL)? */
-static bool check_kind(struct json_reader *r, const struct json_at *at, const char *kind,
-		       const char *other, const char *wanted)
+static bool kind_is(const char *text, const char *const *kinds)
+{
+	for (; *kinds; kinds++)
+		if (strcmp(text, *kinds) == 0)
+			return true;
+	return false;
+}
+
+/* Is at a v1 object of one of these kinds? */
+static bool check_kind(struct json_reader *r, const struct json_at *at,
+		       const char *const *kinds)
 {
 	struct json_at version = json_member(at, "apiVersion");
 	struct json_at type = json_member(at, "kind");
@@ -204,9 +128,8 @@ static bool check_kind(struct json_reader *r, const struct json_at *at, const ch
 	if (!type.value)
 		json_fault(r, &type, DIAG_MISSING,
 			   "the required field \"kind\" is missing");
-	else if ((text = json_expect_string(r, &type)) && strcmp(text, kind) != 0 &&
-		 (!other || strcmp(text, other) != 0))
-		fault_kind(r, &type, text, wanted);
+	else if ((text = json_expect_string(r, &type)) && !kind_is(text, kinds))
+		fault_kind(r, &type, text, kinds);
 	/* The version of a kind that we do not read is not worth a second error. */
 	if (r->diag->errors > errors && type.value)
 		return false;
@@ -255,11 +178,12 @@ static void take_flaws(struct manifest_read *m, size_t owner)
 	}
 }
 
-/* ---- pods ----------------------------------------------------------------------------
+/* ---- items ---------------------------------------------------------------------------
  */
 
-/* For people to tell refused pods apart: only names that are fit to be shown and used. */
-static void read_names(const struct json_at *at, struct manifest_pod *ret)
+/* For people to tell refused items apart: only names that are fit to be shown and used.
+ */
+static void read_names(const struct json_at *at, struct manifest_id *ret)
 {
 	struct json_at metadata = json_member(at, "metadata");
 	struct json_at name = json_member(&metadata, "name");
@@ -276,21 +200,14 @@ static void read_names(const struct json_at *at, struct manifest_pod *ret)
 			       json_text(&namespace));
 }
 
-/* Reads the Pod at into ret, spec NULL when it has errors. 0 or -ENOMEM. */
-static int read_pod(struct manifest_read *m, const struct json_at *at, size_t index,
+/* Reads the Pod at into ret, spec NULL when there are more errors than those before its
+ * text. 0 or -ENOMEM. */
+static int read_pod(struct manifest_read *m, const struct json_at *at, size_t errors,
 		    struct manifest_pod *ret)
 {
 	struct json_reader reader = { .diag = m->diag, .empty_is_absent = true };
-	size_t errors = m->diag->errors;
-	struct pod_spec *spec;
+	struct pod_spec *spec = calloc(1, sizeof(*spec));
 
-	ret->first_diag = m->diag->n;
-	take_flaws(m, index);
-	if (!json_expect_object(&reader, at) ||
-	    !check_kind(&reader, at, "Pod", NULL, "Pods in a List"))
-		goto out;
-	read_names(at, ret);
-	spec = calloc(1, sizeof(*spec));
 	if (!spec)
 		return -ENOMEM;
 	arena_init(&spec->arena, POD_ARENA_BYTES);
@@ -301,89 +218,156 @@ static int read_pod(struct manifest_read *m, const struct json_at *at, size_t in
 		ret->spec = spec;
 	else
 		pod_spec_free(spec);
-out:
-	ret->n_diag = m->diag->n - ret->first_diag;
+	return reader.out_of_memory ? -ENOMEM : 0;
+}
+
+static int read_object(struct manifest_read *m, const struct json_at *at, size_t errors,
+		       struct manifest_object *ret)
+{
+	struct json_reader reader = { .diag = m->diag, .empty_is_absent = true };
+	struct object_spec *spec = calloc(1, sizeof(*spec));
+
+	if (!spec)
+		return -ENOMEM;
+	arena_init(&spec->arena, POD_ARENA_BYTES);
+	reader.arena = &spec->arena;
+	spec->namespace = "default";
+	spec->kind = ret->kind;
+	manifest_read_object(&reader, at, spec);
+	if (m->diag->errors == errors && !reader.out_of_memory)
+		ret->spec = spec;
+	else
+		object_spec_free(spec);
 	return reader.out_of_memory ? -ENOMEM : 0;
 }
 
 /* A name twice in a List: the first keeps it. */
-static void refuse_duplicate(struct manifest_read *m, const struct manifest *manifest,
-			     const struct json_at *at, struct manifest_pod *pod)
+static void fault_duplicate(struct manifest_read *m, const struct json_at *at,
+			    const char *kind, const char *namespace, const char *name)
 {
 	struct json_reader reader = { .diag = m->diag };
 	struct json_at metadata = json_member(at, "metadata");
-	struct json_at name = json_member(&metadata, "name");
-	size_t i;
+	struct json_at name_at = json_member(&metadata, "name");
 
-	for (i = 0; pod->spec && i < manifest->n_pods; i++) {
+	json_fault(&reader, &name_at, DIAG_DUPLICATE,
+		   "duplicate %s \"%.100s\" in namespace \"%s\"", kind, name, namespace);
+}
+
+static void refuse_duplicate_pod(struct manifest_read *m, const struct manifest *manifest,
+				 const struct json_at *at, struct manifest_pod *pod)
+{
+	for (size_t i = 0; pod->spec && i < manifest->n_pods; i++) {
 		const struct pod_spec *other = manifest->pods[i].spec;
 
 		if (!other || strcmp(other->name, pod->spec->name) != 0 ||
 		    strcmp(other->namespace, pod->spec->namespace) != 0)
 			continue;
-		json_fault(&reader, &name, DIAG_DUPLICATE,
-			   "duplicate pod \"%.100s\" in namespace \"%s\"", other->name,
-			   other->namespace);
-		pod->n_diag = m->diag->n - pod->first_diag;
+		fault_duplicate(m, at, "pod", other->namespace, other->name);
 		pod_spec_free(ptr_steal(&pod->spec));
 	}
 }
 
-static int read_items(struct manifest_read *m, const struct json_at *items,
-		      struct manifest *ret)
+static void refuse_duplicate_object(struct manifest_read *m,
+				    const struct manifest *manifest,
+				    const struct json_at *at,
+				    struct manifest_object *object)
 {
-	size_t n = json_length(items), i;
-	int r;
+	for (size_t i = 0; object->spec && i < manifest->n_objects; i++) {
+		const struct object_spec *other = manifest->objects[i].spec;
 
-	ret->pods = calloc(n ? n : 1, sizeof(*ret->pods));
-	if (!ret->pods)
-		return -ENOMEM;
-	for (i = 0; i < n; i++) {
-		struct json_at item = json_element(items, i);
-
-		r = read_pod(m, &item, i, &ret->pods[i]);
-		if (r < 0)
-			return r;
-		refuse_duplicate(m, ret, &item, &ret->pods[i]);
-		ret->n_pods = i + 1;
+		if (!other || other->kind != object->kind ||
+		    strcmp(other->name, object->spec->name) != 0 ||
+		    strcmp(other->namespace, object->spec->namespace) != 0)
+			continue;
+		fault_duplicate(m, at, object_kind_name(other->kind), other->namespace,
+				other->name);
+		object_spec_free(ptr_steal(&object->spec));
 	}
+}
+
+/* What cannot be told to be an object is refused as a pod. */
+static int read_item(struct manifest_read *m, const struct json_at *at, size_t index,
+		     struct manifest *ret)
+{
+	struct json_reader reader = { .diag = m->diag };
+	struct manifest_object *object = &ret->objects[ret->n_objects];
+	struct manifest_pod *pod = &ret->pods[ret->n_pods];
+	struct manifest_id id = { .first_diag = m->diag->n };
+	size_t errors = m->diag->errors;
+	struct json_at kind;
+	bool is_object = false;
+	int r = 0;
+
+	take_flaws(m, index);
+	if (json_expect_object(&reader, at)) {
+		kind = json_member(at, "kind");
+		is_object = object_kind_parse(json_text(&kind), &object->kind);
+		if (check_kind(&reader, at, item_kinds)) {
+			read_names(at, &id);
+			r = is_object ? read_object(m, at, errors, object) :
+					read_pod(m, at, errors, pod);
+		}
+	}
+	if (r < 0)
+		return r;
+	if (is_object) {
+		refuse_duplicate_object(m, ret, at, object);
+		ret->n_objects++;
+	} else {
+		refuse_duplicate_pod(m, ret, at, pod);
+		ret->n_pods++;
+	}
+	id.n_diag = m->diag->n - id.first_diag;
+	*(is_object ? &object->id : &pod->id) = id;
 	return 0;
+}
+
+static int make_room(struct manifest *ret, size_t n)
+{
+	ret->pods = calloc(n ? n : 1, sizeof(*ret->pods));
+	ret->objects = calloc(n ? n : 1, sizeof(*ret->objects));
+	return ret->pods && ret->objects ? 0 : -ENOMEM;
 }
 
 static int read_list(struct manifest_read *m, struct manifest *ret)
 {
 	struct json_reader reader = { .diag = m->diag };
 	struct json_at items = json_member(&m->root, "items");
-	size_t errors = m->diag->errors;
+	size_t errors = m->diag->errors, n = json_length(&items);
+	int r;
 
 	take_flaws(m, SIZE_MAX);
 	json_fields_read(&reader, &m->root, list_fields, NULL);
-	if (json_length(&items) > POD_SPEC_MANIFEST_PODS)
+	if (n > POD_SPEC_MANIFEST_PODS)
 		json_fault(&reader, &items, DIAG_LIMIT, "%zu items; at most %d are read",
-			   json_length(&items), POD_SPEC_MANIFEST_PODS);
+			   n, POD_SPEC_MANIFEST_PODS);
 	/* Of flaws past what is kept nobody can say whose they are. */
 	if (m->diag->errors > errors || m->flaws.dropped)
 		return -EINVAL;
-	return read_items(m, &items, ret);
+	r = make_room(ret, n);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct json_at item = json_element(&items, i);
+
+		r = read_item(m, &item, i, ret);
+	}
+	return r;
 }
 
 static int read_document(struct manifest_read *m, struct manifest *ret)
 {
 	struct json_reader reader = { .diag = m->diag };
 	struct json_at kind = json_member(&m->root, "kind");
+	int r;
 
-	if (!check_kind(&reader, &m->root, "Pod", "List", "a Pod or a List of Pods")) {
+	if (!check_kind(&reader, &m->root, document_kinds)) {
 		take_flaws(m, 0);
 		return -EINVAL;
 	}
 	m->list = strcmp(json_text(&kind), "List") == 0;
 	if (m->list)
 		return read_list(m, ret);
-	ret->pods = calloc(1, sizeof(*ret->pods));
-	if (!ret->pods)
-		return -ENOMEM;
-	ret->n_pods = 1;
-	return read_pod(m, &m->root, 0, &ret->pods[0]);
+	r = make_room(ret, 1);
+	return r < 0 ? r : read_item(m, &m->root, 0, ret);
 }
 
 int manifest_parse(const char *text, size_t len, struct diag *diag, struct manifest *ret)

@@ -80,6 +80,13 @@ static void read_env(struct json_reader *r, const struct json_at *at, void *out)
 	manifest_read_env(r, at, &c->spec);
 }
 
+static void read_env_from(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct container_read *c = out;
+
+	manifest_read_env_from(r, at, &c->spec);
+}
+
 static void read_ports(struct json_reader *r, const struct json_at *at, void *out)
 {
 	struct container_read *c = out;
@@ -137,7 +144,7 @@ static const struct field container_fields[] = {
 	FIELD_CALL("workingDir", FIELD_STRING, read_working_dir),
 	FIELD_CALL("ports", FIELD_LIST, read_ports),
 	FIELD_CALL("env", FIELD_LIST, read_env),
-	FIELD_REFUSE("envFrom", FIELD_LIST, "[]"),
+	FIELD_CALL("envFrom", FIELD_LIST, read_env_from),
 	FIELD_CALL("resources", FIELD_OBJECT, read_resources),
 	FIELD_REFUSE("resizePolicy", FIELD_LIST, "[]"),
 	FIELD_REFUSE("restartPolicy", FIELD_WORD, NULL, .words = restart_words),

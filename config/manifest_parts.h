@@ -3,19 +3,41 @@
  * manifest_parts.h - the readers of a v1 Pod's parts, private to manifest*.c.
  *
  * Each has the shape of struct field's read: at has the right JSON type, out is a
- * struct pod_spec. All they keep is in the spec's arena.
+ * struct pod_spec, if nothing else is said. All they keep is in the spec's arena.
  */
 #ifndef CONFIG_MANIFEST_PARTS_H
 #define CONFIG_MANIFEST_PARTS_H
 
 #include "config/json_field.h"
+#include "config/object_spec.h"
 #include "config/pod_spec.h"
 
 /* Lists are searched and compared pairwise, on the loop's time: none may be long. */
-#define MANIFEST_VOLUMES 256
 #define MANIFEST_MOUNTS  256 /* of one container */
 #define MANIFEST_ENV     1024
 #define MANIFEST_PORTS   256
+#define MANIFEST_ITEMS   1024 /* of one source of a volume */
+#define MANIFEST_SOURCES 64
+
+/* What an API server adds to any .metadata. */
+#define METADATA_IGNORED                                               \
+	FIELD_IGNORE("creationTimestamp", FIELD_STRING),               \
+		FIELD_IGNORE("deletionGracePeriodSeconds", FIELD_INT), \
+		FIELD_IGNORE("deletionTimestamp", FIELD_STRING),       \
+		FIELD_IGNORE("finalizers", FIELD_LIST),                \
+		FIELD_IGNORE("generateName", FIELD_STRING),            \
+		FIELD_IGNORE("generation", FIELD_INT),                 \
+		FIELD_IGNORE("managedFields", FIELD_LIST),             \
+		FIELD_IGNORE("ownerReferences", FIELD_LIST),           \
+		FIELD_IGNORE("resourceVersion", FIELD_STRING),         \
+		FIELD_IGNORE("selfLink", FIELD_STRING)
+
+/* .metadata of a Pod */
+void manifest_read_metadata(struct json_reader *r, const struct json_at *at, void *out);
+
+/* A whole ConfigMap or Secret, which of the two out (a struct object_spec) says. */
+#define OBJECT_KEYS 1024
+void manifest_read_object(struct json_reader *r, const struct json_at *at, void *out);
 
 /* .spec; out->name is read already. */
 void manifest_read_spec(struct json_reader *r, const struct json_at *at, void *out);
@@ -32,11 +54,37 @@ void manifest_read_container(struct json_reader *r, const struct json_at *at, vo
 void manifest_read_mounts(struct json_reader *r, const struct json_at *at,
 			  const struct pod_spec *pod, struct container_spec *c);
 
-/* .env and .ports of a container into c; pod's other members are read already. */
+/* .env, .envFrom and .ports of a container into c; pod's other members are read. */
+void manifest_read_env_from(struct json_reader *r, const struct json_at *at,
+			    struct container_spec *c);
 void manifest_read_env(struct json_reader *r, const struct json_at *at,
 		       struct container_spec *c);
 void manifest_read_ports(struct json_reader *r, const struct json_at *at,
 			 const struct pod_spec *pod, struct container_spec *c);
+
+/* Sources of values: fieldRef (volume: the paths that a downwardAPI volume may have),
+ * resourceFieldRef, configMapKeyRef or secretKeyRef into env, a reference by name. */
+void manifest_read_field_ref(struct json_reader *r, const struct json_at *at, bool volume,
+			     struct spec_env *env);
+void manifest_read_resource_ref(struct json_reader *r, const struct json_at *at,
+				struct spec_env *env);
+void manifest_read_key_ref(struct json_reader *r, const struct json_at *at,
+			   enum object_kind kind, struct spec_env *env);
+void manifest_read_object_ref(struct json_reader *r, const struct json_at *at,
+			      enum object_kind kind, struct spec_object_ref *ref);
+
+/* Sources of a volume into v: configMap, secret, downwardAPI, projected. */
+void manifest_read_config_map_volume(struct json_reader *r, const struct json_at *at,
+				     struct spec_volume *v);
+void manifest_read_secret_volume(struct json_reader *r, const struct json_at *at,
+				 struct spec_volume *v);
+void manifest_read_downward_volume(struct json_reader *r, const struct json_at *at,
+				   struct spec_volume *v);
+void manifest_read_projected_volume(struct json_reader *r, const struct json_at *at,
+				    struct spec_volume *v);
+
+/* The text of a quantity: YAML people write 1 for "1". "" for what is none. */
+const char *manifest_number_text(const struct json_at *at);
 
 /* .spec.dnsPolicy (words of enum dns_policy), .dnsConfig, .hostAliases */
 extern const char *const manifest_dns_policies[];

@@ -21,8 +21,7 @@ struct resources_read {
 	bool limits; /* which of the two lists */
 };
 
-/* YAML people write 1 for "1". */
-static const char *text_of(const struct json_at *at)
+const char *manifest_number_text(const struct json_at *at)
 {
 	if (json_object_is_type(at->value, json_type_int) ||
 	    json_object_is_type(at->value, json_type_double) ||
@@ -34,7 +33,7 @@ static const char *text_of(const struct json_at *at)
 static int64_t read_number(struct json_reader *r, const struct json_at *at,
 			   unsigned int scale, int64_t max)
 {
-	const char *text = text_of(at);
+	const char *text = manifest_number_text(at);
 	uint64_t number;
 
 	if (!quantity_parse(text, scale, (uint64_t)max, &number))
@@ -112,7 +111,7 @@ static void check_request(struct json_reader *r, const struct json_at *at,
 	if (limit >= 0 && request > limit)
 		json_fault(r, &mine, DIAG_VALUE,
 			   "must not be more than the %s limit %.40s", name,
-			   text_of(&most));
+			   manifest_number_text(&most));
 }
 
 void manifest_read_resources(struct json_reader *r, const struct json_at *at,

@@ -9,6 +9,9 @@
 
 #include "config/manifest_parts.h"
 #include "config/name_check.h"
+#include "config/quantity.h"
+
+#define SIZE_LIMIT_MAX (UINT64_C(1) << 60)
 
 struct volume_read {
 	struct spec_volume volume;
@@ -50,9 +53,20 @@ static void read_medium(struct json_reader *r, const struct json_at *at, void *o
 			   text);
 }
 
+static void read_size_limit(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct volume_read *v = out;
+	const char *text = manifest_number_text(at);
+
+	if (!quantity_parse(text, 0, SIZE_LIMIT_MAX, &v->volume.size_limit) ||
+	    v->volume.size_limit > SIZE_LIMIT_MAX)
+		json_fault(r, at, DIAG_VALUE,
+			   "\"%.40s\" is no size, such as \"64Mi\" or \"1G\"", text);
+}
+
 static const struct field empty_dir_fields[] = {
 	FIELD_CALL("medium", FIELD_STRING, read_medium),
-	FIELD_REFUSE("sizeLimit", FIELD_ANY, NULL),
+	FIELD_CALL("sizeLimit", FIELD_ANY, read_size_limit),
 	FIELD_REFUSE("mode", FIELD_ANY, NULL),
 	FIELD_TABLE_END,
 };
@@ -78,20 +92,50 @@ static void read_host_path(struct json_reader *r, const struct json_at *at, void
 	json_fields_read(r, at, host_path_fields, v);
 }
 
+static void read_config_map(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct volume_read *v = out;
+
+	manifest_read_config_map_volume(r, at, &v->volume);
+}
+
+static void read_secret(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct volume_read *v = out;
+
+	manifest_read_secret_volume(r, at, &v->volume);
+}
+
+static void read_downward(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct volume_read *v = out;
+
+	manifest_read_downward_volume(r, at, &v->volume);
+}
+
+static void read_projected(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct volume_read *v = out;
+
+	manifest_read_projected_volume(r, at, &v->volume);
+}
+
 /* A source is an object even where it is refused: {} asks for that kind of volume. */
 static const struct field volume_fields[] = {
 	FIELD_AT("name", FIELD_STRING, struct volume_read, volume.name,
 		 .check = name_check_label, .required = true),
 	FIELD_CALL("emptyDir", FIELD_OBJECT, read_empty_dir),
 	FIELD_CALL("hostPath", FIELD_OBJECT, read_host_path),
+	FIELD_CALL("configMap", FIELD_OBJECT, read_config_map),
+	FIELD_CALL("secret", FIELD_OBJECT, read_secret),
+	FIELD_CALL("downwardAPI", FIELD_OBJECT, read_downward),
+	FIELD_CALL("projected", FIELD_OBJECT, read_projected),
 	FIELD_REFUSE("awsElasticBlockStore", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("azureDisk", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("azureFile", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("cephfs", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("cinder", FIELD_OBJECT, NULL),
-	FIELD_REFUSE("configMap", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("csi", FIELD_OBJECT, NULL),
-	FIELD_REFUSE("downwardAPI", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("ephemeral", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("fc", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("flexVolume", FIELD_OBJECT, NULL),
@@ -105,11 +149,9 @@ static const struct field volume_fields[] = {
 	FIELD_REFUSE("persistentVolumeClaim", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("photonPersistentDisk", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("portworxVolume", FIELD_OBJECT, NULL),
-	FIELD_REFUSE("projected", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("quobyte", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("rbd", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("scaleIO", FIELD_OBJECT, NULL),
-	FIELD_REFUSE("secret", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("storageos", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("vsphereVolume", FIELD_OBJECT, NULL),
 	FIELD_TABLE_END,
@@ -163,7 +205,7 @@ void manifest_read_volumes(struct json_reader *r, const struct json_at *at, void
 {
 	struct pod_spec *pod = out;
 
-	if (!manifest_check_length(r, at, MANIFEST_VOLUMES))
+	if (!manifest_check_length(r, at, POD_SPEC_VOLUMES))
 		return;
 	pod->volumes = json_keep_array(r, json_length(at), sizeof(*pod->volumes));
 	if (pod->volumes)
@@ -199,8 +241,32 @@ static void read_mount_path(struct json_reader *r, const struct json_at *at, voi
 			   "\"%.64s\" is the root, which the image provides", text);
 }
 
-static const char *const recursive_words[] = { "Disabled", "IfPossible", "Enabled",
-					       NULL };
+/* What it expands to is checked when it is. */
+static void read_sub_path_expr(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct mount_read *m = out;
+	struct json_at plain = json_member(at->parent, "subPath");
+	const char *text = json_text(at), *wrong = name_check_relative(text);
+
+	if (!*text)
+		return;
+	if (*json_text(&plain))
+		json_fault(r, at, DIAG_VALUE,
+			   "subPathExpr and subPath must not be given together");
+	else if (wrong)
+		json_fault(r, at, DIAG_VALUE, "\"%.64s\" must be %s", text, wrong);
+	m->mount.sub_path = json_keep(r, text);
+	m->mount.sub_path_expr = true;
+}
+
+static const char *const recursive_words[] = {
+	[RECURSIVE_DISABLED] = "Disabled",
+	[RECURSIVE_IF_POSSIBLE] = "IfPossible",
+	[RECURSIVE_ENABLED] = "Enabled",
+	NULL,
+};
+
+_Static_assert(sizeof(enum mount_recursive) == sizeof(int), "enum as int");
 static const char *const propagation_words[] = { "None", "HostToContainer",
 						 "Bidirectional", NULL };
 
@@ -208,14 +274,25 @@ static const struct field mount_fields[] = {
 	FIELD_CALL("name", FIELD_STRING, read_mount_name, .required = true),
 	FIELD_CALL("mountPath", FIELD_STRING, read_mount_path, .required = true),
 	FIELD_AT("readOnly", FIELD_BOOL, struct mount_read, mount.read_only),
-	FIELD_REFUSE("recursiveReadOnly", FIELD_WORD, "Disabled",
-		     .words = recursive_words),
-	FIELD_REFUSE("subPath", FIELD_STRING, NULL),
-	FIELD_REFUSE("subPathExpr", FIELD_STRING, NULL),
+	FIELD_AT("recursiveReadOnly", FIELD_WORD, struct mount_read, mount.recursive,
+		 .words = recursive_words),
+	FIELD_AT("subPath", FIELD_STRING, struct mount_read, mount.sub_path,
+		 .check = name_check_relative),
+	FIELD_CALL("subPathExpr", FIELD_STRING, read_sub_path_expr),
 	FIELD_REFUSE("mountPropagation", FIELD_WORD, "None", .words = propagation_words),
 	FIELD_REFUSE("bindMountOptions", FIELD_ANY, "[]"),
 	FIELD_TABLE_END,
 };
+
+static void check_recursive(struct json_reader *r, const struct json_at *at,
+			    const struct spec_mount *mount)
+{
+	struct json_at field = json_member(at, "recursiveReadOnly");
+
+	if (mount->recursive != RECURSIVE_DISABLED && !mount->read_only)
+		json_fault(r, &field, DIAG_VALUE,
+			   "may only be given when readOnly is true");
+}
 
 /* A parent is a prefix of its children, so the order of bytes puts it before them. */
 static int mount_compare(const void *pa, const void *pb)
@@ -259,6 +336,7 @@ void manifest_read_mounts(struct json_reader *r, const struct json_at *at,
 		if (!json_expect_object(r, &item))
 			continue;
 		json_fields_read(r, &item, mount_fields, &m);
+		check_recursive(r, &item, &m.mount);
 		if (m.mount.path)
 			reads[n++] = m;
 	}

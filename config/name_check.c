@@ -229,3 +229,31 @@ char *path_clean(struct arena *a, const char *path)
 	out[n] = '\0';
 	return out;
 }
+
+const char *name_check_data_key(const char *s)
+{
+	size_t len = strlen(s);
+
+	if (len == 0 || len > 253 ||
+	    strspn(s,
+		   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") !=
+		    len)
+		return "1 to 253 letters, digits, '-', '_' or '.'";
+	if (strcmp(s, ".") == 0 || strncmp(s, "..", 2) == 0)
+		return "neither \".\" nor begin with \"..\"";
+	return NULL;
+}
+
+const char *name_check_relative(const char *s)
+{
+	const char *p = s;
+
+	if (s[0] == '/' || s[0] == '\0' || strlen(s) >= PATH_MAX)
+		return "a relative path of less than 4096 bytes";
+	while ((p = strstr(p, ".."))) {
+		if ((p == s || p[-1] == '/') && (p[2] == '/' || p[2] == '\0'))
+			return "a path without \"..\"";
+		p += 2;
+	}
+	return NULL;
+}

@@ -19,7 +19,10 @@ const char *name_check_annotation_key(
 const char *name_check_label_value(const char *s);
 const char *name_check_port(const char *s); /* IANA service name */
 const char *name_check_env(const char *s);
-const char *name_check_uid(const char *s); /* ours: it becomes part of file names */
+const char *name_check_uid(const char *s);      /* ours: it becomes part of file names */
+const char *name_check_data_key(const char *s); /* of a ConfigMap or Secret */
+/* A file below a directory: not absolute, no "..", below PATH_MAX. */
+const char *name_check_relative(const char *s);
 const char *name_check_image(const char *s);
 const char *name_check_argument(const char *s); /* command, args, env value */
 const char *name_check_path(const char *s);     /* absolute, no "..", below PATH_MAX */

@@ -23,6 +23,9 @@ void manifest_free(struct manifest *m)
 		return;
 	for (i = 0; i < m->n_pods; i++)
 		pod_spec_free(m->pods[i].spec);
+	for (i = 0; i < m->n_objects; i++)
+		object_spec_free(m->objects[i].spec);
 	free(m->pods);
+	free(m->objects);
 	*m = (struct manifest){ .n_pods = 0 };
 }

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/inet.h"
 #include "base/util.h"
+#include "config/object_spec.h"
 
 struct diag;
 
@@ -21,10 +22,15 @@ struct diag;
 #define POD_SPEC_DEPTH         32
 #define POD_SPEC_MEMBERS       128 /* containers and initContainers of one pod, together */
 #define POD_SPEC_MANIFEST_PODS 1024
+#define POD_SPEC_VOLUMES       256
 
 enum restart_policy { RESTART_ALWAYS, RESTART_ON_FAILURE, RESTART_NEVER };
 enum pull_policy { PULL_ALWAYS, PULL_IF_NOT_PRESENT, PULL_NEVER };
-enum volume_kind { VOLUME_EMPTY_DIR, VOLUME_HOST_PATH };
+enum volume_kind {
+	VOLUME_EMPTY_DIR,
+	VOLUME_HOST_PATH,
+	VOLUME_PROJECTED /* configMap, secret, downwardAPI, projected */
+};
 enum host_path_type {
 	HOST_PATH_ANY, /* "": no check */
 	HOST_PATH_DIRECTORY_OR_CREATE,
@@ -40,26 +46,48 @@ struct spec_pair { /* labels, annotations */
 	const char *key, *value;
 };
 
-/* Where an environment value comes from: value, or valueFrom.fieldRef. */
+/* Where a value of the environment, or a file of a downwardAPI volume, comes from. */
 enum env_source {
 	ENV_VALUE,
 	ENV_POD_NAME,
 	ENV_POD_NAMESPACE,
 	ENV_POD_UID,
-	ENV_POD_LABEL,      /* value: the label's key */
-	ENV_POD_ANNOTATION, /* value: the annotation's key */
+	ENV_POD_LABEL,       /* value: the label's key */
+	ENV_POD_ANNOTATION,  /* value: the annotation's key */
+	ENV_POD_LABELS,      /* all of them, a line each; volumes only */
+	ENV_POD_ANNOTATIONS, /* the same */
 	ENV_NODE_NAME,
 	ENV_SERVICE_ACCOUNT,
 	ENV_HOST_IP,
 	ENV_HOST_IPS, /* comma between them */
 	ENV_POD_IP,
 	ENV_POD_IPS,
+	ENV_RESOURCE, /* value: the container's name, "" = this one */
+	ENV_OBJECT,   /* value: the key in it */
 	ENV_SOURCE_MAX
+};
+
+struct spec_object_ref { /* a ConfigMap or Secret of the pod's namespace */
+	enum object_kind kind;
+	const char *name;
+	bool optional;
+};
+
+struct spec_resource_ref {
+	bool limit, memory; /* else the request, and cpu */
+	uint64_t divisor;   /* thousandths of a cpu, or bytes; never 0 */
 };
 
 struct spec_env { /* value is not expanded yet: see config/expand.h */
 	const char *name, *value;
 	enum env_source source;
+	struct spec_object_ref object;     /* ENV_OBJECT */
+	struct spec_resource_ref resource; /* ENV_RESOURCE */
+};
+
+struct spec_env_from {
+	const char *prefix; /* "" = none */
+	struct spec_object_ref object;
 };
 
 enum port_protocol { PORT_TCP, PORT_UDP, PORT_SCTP, PORT_PROTOCOL_MAX };
@@ -134,10 +162,32 @@ struct spec_net_policy {
 	struct inet *internal, *external;
 };
 
+enum mount_recursive { RECURSIVE_DISABLED, RECURSIVE_IF_POSSIBLE, RECURSIVE_ENABLED };
+
 struct spec_mount {
 	size_t volume;    /* index into pod_spec.volumes */
 	const char *path; /* absolute, normalised: no "..", no "//", no trailing "/" */
 	bool read_only;
+	enum mount_recursive recursive; /* recursiveReadOnly: the mounts below, too */
+	const char
+		*sub_path;  /* relative, no "..": what to mount of the volume; NULL = all
+			     */
+	bool sub_path_expr; /* sub_path is to be expanded */
+};
+
+/* One file of a VOLUME_PROJECTED. */
+struct spec_item {
+	const char *path;      /* relative, no ".." */
+	const char *key;       /* of an object; NULL: value says what */
+	struct spec_env value; /* of a downwardAPI */
+	int64_t mode;          /* -1 = the volume's */
+};
+
+struct spec_projection {
+	bool downward; /* downwardAPI; else object */
+	struct spec_object_ref object;
+	size_t n_items; /* of an object 0 = all its keys */
+	struct spec_item *items;
 };
 
 struct spec_volume {
@@ -147,6 +197,10 @@ struct spec_volume {
 	enum host_path_type host_type;
 	bool memory; /* emptyDir medium Memory; here disk and memory are both under /run
 		      */
+	uint64_t size_limit;  /* of an emptyDir, bytes; 0 = none */
+	int64_t default_mode; /* VOLUME_PROJECTED */
+	size_t n_sources;
+	struct spec_projection *sources;
 };
 
 struct spec_user { /* securityContext; -1 = not set */
@@ -175,8 +229,9 @@ struct container_spec {
 
 	const char **command; /* NULL-terminated; NULL = the image's Entrypoint */
 	const char **args; /* NULL-terminated; NULL = the image's Cmd (unless command) */
-	size_t n_env;
+	size_t n_env, n_env_from;
 	struct spec_env *env;
+	struct spec_env_from *env_from;
 	const char *working_dir; /* NULL = the image's */
 	bool tty, stdin_open, stdin_once;
 
@@ -231,25 +286,38 @@ struct pod_spec {
 	struct container_spec *members;
 };
 
-/* One pod of a document: a spec, or the reasons why there is none. */
-struct manifest_pod {
-	struct pod_spec *spec; /* owned; NULL = refused */
-	char name[254];        /* as far as it could be read; "" = unknown */
+/* An item of a document, as far as it could be read; "" = unknown. */
+struct manifest_id {
+	char name[254];
 	char namespace[64];
 	size_t first_diag, n_diag; /* its errors in the diag handed to manifest_parse() */
 };
 
+/* One pod of a document: a spec, or the reasons why there is none. */
+struct manifest_pod {
+	struct pod_spec *spec; /* owned; NULL = refused */
+	struct manifest_id id;
+};
+
+struct manifest_object { /* the same of a ConfigMap or a Secret */
+	struct object_spec *spec;
+	enum object_kind kind;
+	struct manifest_id id;
+};
+
 struct manifest {
-	size_t n_pods;
+	size_t n_pods, n_objects;
 	struct manifest_pod *pods;
+	struct manifest_object *objects;
 };
 
 /*
- * Parses one document: a v1 Pod or a v1 List of them. text need not be NUL-terminated.
- * Returns 0 when the document could be read as such: pods may still be refused one by
- * one (spec NULL), because a bad pod must not stop its neighbours. -EINVAL when it is no
- * document at all (syntax, wrong kind, over a limit), with the reasons in diag; -ENOMEM.
- * Does no system call. Source of the rules: the Kubernetes v1 API (types.go, validation).
+ * Parses one document: a v1 Pod, ConfigMap or Secret, or a v1 List of them. text need not
+ * be NUL-terminated. Returns 0 when the document could be read as such: items may still
+ * be refused one by one (spec NULL), because a bad pod must not stop its neighbours.
+ * -EINVAL when it is no document at all (syntax, wrong kind, over a limit), with the
+ * reasons in diag; -ENOMEM. Does no system call. Source of the rules: the Kubernetes v1
+ * API (types.go, validation).
  */
 int manifest_parse(const char *text, size_t len, struct diag *diag, struct manifest *ret);
 void manifest_free(struct manifest *m); /* frees the specs that were not taken */

@@ -62,10 +62,20 @@ static const struct arg net_args[] = {
 	{ 0 },
 };
 
+static const struct arg object_args[] = {
+	ARG_NAMESPACE,
+	ARG_NAME,
+	{ .name = "kind",
+	  .type = ARG_STRING,
+	  .required = true,
+	  .help = "ConfigMap or Secret" },
+	{ 0 },
+};
+
 static const struct arg create_args[] = {
 	{ .name = "manifest",
 	  .type = ARG_OBJECT,
-	  .help = "a v1 Pod or a v1 List of them" },
+	  .help = "a v1 Pod, ConfigMap or Secret, or a v1 List of them" },
 	{ .name = "text",
 	  .type = ARG_STRING,
 	  .help = "the same as JSON text; errors then carry line and column" },
@@ -144,8 +154,12 @@ const struct command commands_table[] = {
 	{ "logs", command_logs, logs_args, "Last lines of a member's output" },
 	{ "member-kill", command_member_kill, kill_args,
 	  "Sends a signal to a member's first process" },
+	{ "object-delete", command_object_delete, object_args,
+	  "Forgets a ConfigMap or Secret" },
+	{ "object-list", command_object_list, list_args,
+	  "ConfigMaps and Secrets: names, keys and sizes, no values" },
 	{ "pod-create", command_pod_create, create_args,
-	  "Starts the pods of a manifest" },
+	  "Starts the pods of a manifest, takes in its ConfigMaps and Secrets" },
 	{ "pod-delete", command_pod_delete, grace_args,
 	  "Stops a pod and forgets it when it has ended" },
 	{ "pod-list", command_pod_list, list_args, "All pods in short" },

@@ -76,10 +76,13 @@ bool call_put_string(struct json_object *obj, const char *key, const char *value
 bool call_put_int(struct json_object *obj, const char *key, int64_t value);
 int call_no_memory(struct call *call);
 
-/* Handlers. commands_pod.c */
+/* Handlers. commands_manifest.c */
+int command_pod_create(struct call *call);
+int command_object_list(struct call *call);
+int command_object_delete(struct call *call);
+/* commands_pod.c */
 int command_pod_list(struct call *call);
 int command_pod_status(struct call *call);
-int command_pod_create(struct call *call);
 int command_pod_stop(struct call *call);
 int command_pod_delete(struct call *call);
 int command_member_kill(struct call *call);

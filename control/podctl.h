@@ -50,7 +50,7 @@ struct podctl {
 	bool json, follow, previous, timestamps, wait, machine;
 	int64_t grace_s, lines, since, timeout_s;
 	const char *until;     /* --for */
-	const char *namespace; /* of list and net; NULL = all */
+	const char *namespace; /* of list, net, objects; NULL = all */
 	char **args;
 	int n_args;
 	struct conn conn;
@@ -112,6 +112,8 @@ size_t list_len(struct json_object *list); /* 0 for what is no array */
 int podctl_list(struct podctl *p);
 int podctl_status(struct podctl *p);
 int podctl_create(struct podctl *p);
+int podctl_objects(struct podctl *p);
+int podctl_delete_object(struct podctl *p); /* KIND NAME */
 int podctl_stop(struct podctl *p);
 int podctl_delete(struct podctl *p);
 int podctl_kill(struct podctl *p);

@@ -94,12 +94,14 @@ static int parse_machine(const char *text, size_t len, struct diag *d)
 	return r;
 }
 
-static int parse_manifest(const char *text, size_t len, struct diag *d, size_t *ret_pods)
+static int parse_manifest(const char *text, size_t len, struct diag *d, size_t *ret_pods,
+			  size_t *ret_objects)
 {
 	struct manifest m = { 0 };
 	int r = manifest_parse(text, len, d, &m);
 
 	*ret_pods = m.n_pods;
+	*ret_objects = m.n_objects;
 	manifest_free(&m);
 	return r;
 }
@@ -162,7 +164,8 @@ static void hint(struct podctl *p, const char *path, const char *text, size_t le
 static int check_one(struct podctl *p, const char *path, struct json_object *list)
 {
 	_cleanup_free_ char *text = NULL;
-	size_t max = p->machine ? MACHINE_FILE_BYTES : POD_SPEC_FILE_BYTES, pods = 0;
+	size_t max = p->machine ? MACHINE_FILE_BYTES : POD_SPEC_FILE_BYTES, pods = 0,
+	       objects = 0;
 	ssize_t len = read_file(path, max, &text);
 	static struct diag d;
 	int r;
@@ -173,7 +176,7 @@ static int check_one(struct podctl *p, const char *path, struct json_object *lis
 	if (p->machine)
 		r = parse_machine(text ? text : "", (size_t)len, &d);
 	else
-		r = parse_manifest(text ? text : "", (size_t)len, &d, &pods);
+		r = parse_manifest(text ? text : "", (size_t)len, &d, &pods, &objects);
 	report(p, &d, list);
 	if (r == -ENOMEM)
 		return say(PODCTL_FAILED, "%s: out of memory", path);
@@ -185,8 +188,11 @@ static int check_one(struct podctl *p, const char *path, struct json_object *lis
 		return PODCTL_OK;
 	if (p->machine)
 		(void)printf("%s: ok\n", path);
-	else
+	else if (objects == 0)
 		(void)printf("%s: ok, %zu pod%s\n", path, pods, pods == 1 ? "" : "s");
+	else
+		(void)printf("%s: ok, %zu pod%s, %zu object%s\n", path, pods,
+			     pods == 1 ? "" : "s", objects, objects == 1 ? "" : "s");
 	return PODCTL_OK;
 }
 

@@ -260,78 +260,8 @@ int podctl_status(struct podctl *p)
 	return r;
 }
 
-/* ---- create, stop, delete, kill
- * --------------------------------------------------------- */
-
-static void put_created(struct json_object *result)
-{
-	struct json_object *list = get(result, "created");
-
-	for (size_t i = 0; i < list_len(list); i++) {
-		struct json_object *pod = json_object_array_get_idx(list, i);
-
-		(void)printf("pod %s/%s created\n", get_string(pod, "namespace", "?"),
-			     get_string(pod, "name", "?"));
-	}
-}
-
-static int say_refused_pods(struct json_object *result)
-{
-	struct json_object *list = get(result, "refused"), *pod, *errors, *e;
-	int r = PODCTL_OK;
-
-	for (size_t i = 0; i < list_len(list); i++) {
-		pod = json_object_array_get_idx(list, i);
-		errors = get(pod, "errors");
-		r = PODCTL_FAILED;
-		for (size_t k = 0; k < list_len(errors); k++) {
-			e = json_object_array_get_idx(errors, k);
-			(void)say(0, "pod %s/%s: %s: %s",
-				  get_string(pod, "namespace", "?"),
-				  get_string(pod, "name", "?"),
-				  get_string(e, "pointer", ""),
-				  get_string(e, "message", "?"));
-		}
-	}
-	return r;
-}
-
-static int create_one(struct podctl *p, const char *path)
-{
-	_cleanup_free_ char *text = NULL;
-	ssize_t len = read_file(path, POD_SPEC_FILE_BYTES, &text);
-	struct json_object *args, *result = NULL;
-	int r;
-
-	if (len < 0)
-		return say(PODCTL_FAILED, "%s: %s", path, strerror((int)-len));
-	args = json_object_new_object();
-	(void)json_object_object_add(args, "text",
-				     json_object_new_string_len(text, (int)len));
-	r = conn_call(p, "pod-create", args, &result);
-	if (r == 0 && p->json)
-		put_json(result);
-	else if (r == 0)
-		put_created(result);
-	if (r == 0)
-		r = say_refused_pods(result);
-	json_object_put(result);
-	return r;
-}
-
-int podctl_create(struct podctl *p)
-{
-	int worst = PODCTL_OK;
-
-	for (int i = 0; i < p->n_args; i++) {
-		int r = create_one(p, p->args[i]);
-
-		if (r > PODCTL_USAGE)
-			return r;
-		worst = MAX(worst, r);
-	}
-	return worst;
-}
+/* ---- stop, kill ----------------------------------------------------------------------
+ */
 
 struct json_object *pod_arguments_with_grace(struct podctl *p)
 {

@@ -168,10 +168,13 @@ int podctl_wait(struct podctl *p)
 
 int podctl_delete(struct podctl *p)
 {
-	struct json_object *args = pod_arguments_with_grace(p), *pod;
+	struct json_object *args, *pod;
 	int64_t deadline_ns = TIME_NEVER;
 	int r;
 
+	if (p->n_args == 2)
+		return podctl_delete_object(p);
+	args = pod_arguments_with_grace(p);
 	if (!args)
 		return PODCTL_USAGE;
 	if (!p->wait)

@@ -119,10 +119,10 @@ static void name_from_file(struct manifest_pod *pod, const char *file, size_t in
 		n--;
 	label[n] = '\0';
 	if (index)
-		(void)snprintf(pod->name, sizeof(pod->name), "%s-%zu",
+		(void)snprintf(pod->id.name, sizeof(pod->id.name), "%s-%zu",
 			       n ? label : "manifest", index);
 	else
-		(void)snprintf(pod->name, sizeof(pod->name), "%s",
+		(void)snprintf(pod->id.name, sizeof(pod->id.name), "%s",
 			       n ? label : "manifest");
 }
 
@@ -132,10 +132,10 @@ static void refuse(struct manifests *m, struct manifest_pod *pod, size_t index)
 	struct err e = { 0 };
 
 	m->refused++;
-	if (!pod->name[0])
+	if (!pod->id.name[0])
 		name_from_file(pod, file, index);
-	if (!pod->namespace[0])
-		(void)snprintf(pod->namespace, sizeof(pod->namespace), "default");
+	if (!pod->id.namespace[0])
+		(void)snprintf(pod->id.namespace, sizeof(pod->id.namespace), "default");
 	if (pods_refuse(m->pods, pod, &m->diag, &e) < 0)
 		log_err(LOG_ERROR, file, &e);
 }
@@ -143,7 +143,7 @@ static void refuse(struct manifests *m, struct manifest_pod *pod, size_t index)
 /* The document itself is in error: all reasons belong to the one pod it may have been. */
 static void refuse_file(struct manifests *m)
 {
-	struct manifest_pod pod = { .n_diag = m->diag.n };
+	struct manifest_pod pod = { .id.n_diag = m->diag.n };
 
 	refuse(m, &pod, 0);
 }
@@ -166,6 +166,20 @@ static void create_pod(struct manifests *m)
 	}
 	pod->spec = NULL; /* taken */
 	m->created++;
+}
+
+static void apply_object(struct manifests *m)
+{
+	struct manifest_object *object = &m->current.objects[m->next_object++];
+	enum object_change change;
+	struct err e = { 0 };
+
+	if (!object->spec)
+		return; /* reported with the file */
+	if (pods_apply_object(m->pods, object->spec, &change, &e) < 0)
+		log_err(LOG_ERROR, m->names[m->next_name - 1], &e);
+	else
+		object->spec = NULL; /* taken */
 }
 
 /* ---- one file --------------------------------------------------------------------- */
@@ -195,7 +209,7 @@ static void open_file(struct manifests *m)
 		return;
 	}
 	m->in_file = true;
-	m->next_pod = 0;
+	m->next_object = m->next_pod = 0;
 }
 
 static void close_file(struct manifests *m)
@@ -219,6 +233,10 @@ static void release(struct manifests *m)
 /* One bite; false when there is none left. */
 static bool advance(struct manifests *m)
 {
+	if (m->in_file && m->next_object < m->current.n_objects) {
+		apply_object(m);
+		return true;
+	}
 	if (m->in_file && m->next_pod < m->current.n_pods) {
 		create_pod(m);
 		return true;

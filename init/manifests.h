@@ -5,6 +5,7 @@
  * Owns: the list of files, the one being read. Called by: boot when the modules are
  * there. Works in bites of one file or one pod a turn, so that a thousand pods do not
  * keep the loop from the first one's exit.
+ * ConfigMaps and Secrets of a file come before its pods.
  * A file or pod in error is reported with all its reasons on the log, kept as a refused
  * pod, and stops none of the others.
  */
@@ -32,7 +33,7 @@ struct manifests {
 	size_t n_names, next_name;
 	bool in_file; /* current and diag belong to names[next_name - 1] */
 	struct manifest current;
-	size_t next_pod;
+	size_t next_object, next_pod;
 	struct diag diag;
 	struct loop_timer timer;
 };

@@ -17,6 +17,7 @@
 #include "base/proc.h"
 #include "config/expand.h"
 #include "config/machine.h"
+#include "config/name_check.h"
 #include "pod/caps.h"
 #include "pod/launch_parts.h"
 #include "pod/names.h"
@@ -100,7 +101,30 @@ static int build_paths(struct launch_plan *p)
 	return 0;
 }
 
-static int build_mounts(struct launch_plan *p, const struct member *m)
+/* subPathExpr: what it becomes must be as a subPath has to be. */
+static int build_sub_path(struct launch_plan *p, const struct spec_mount *from,
+			  const struct expand_env *env, const char **ret, struct err *e)
+{
+	const char *text = from->sub_path, *wrong;
+
+	if (text && from->sub_path_expr) {
+		text = expand_text(&p->arena, text, env->vars, env->n);
+		if (!text)
+			return -ENOMEM;
+		wrong = strstr(text, "$(") ? "without unknown variables" :
+					     name_check_relative(text);
+		if (wrong)
+			return err_setx(e, STAGE_CONFIG, EINVAL,
+					"subPathExpr \"%.64s\" of %s becomes \"%.64s\", "
+					"which must be %s",
+					from->sub_path, from->path, text, wrong);
+	}
+	*ret = text;
+	return 0;
+}
+
+static int build_mounts(struct launch_plan *p, const struct member *m,
+			const struct expand_env *env, struct err *e)
 {
 	const struct pod *pod = m->pod;
 	struct root_mount *mounts = arena_array(&p->arena, m->spec->n_mounts + 1,
@@ -113,9 +137,15 @@ static int build_mounts(struct launch_plan *p, const struct member *m)
 		const struct spec_volume *v = &pod->spec->volumes[from->volume];
 		struct root_mount *to = &mounts[i];
 
+		int r = build_sub_path(p, from, env, &to->sub_path, e);
+
+		if (r < 0)
+			return r;
 		to->target = from->path;
-		to->read_only = from->read_only;
+		to->read_only = from->read_only || v->kind == VOLUME_PROJECTED;
+		to->recursive = from->recursive;
 		to->is_host_path = v->kind == VOLUME_HOST_PATH;
+		to->may_make = v->kind != VOLUME_PROJECTED && !from->read_only;
 		to->host_type = v->host_type;
 		to->source = to->is_host_path ? v->host_path :
 						arena_printf(&p->arena, "%s/volumes/%s",
@@ -129,7 +159,8 @@ static int build_mounts(struct launch_plan *p, const struct member *m)
 }
 
 static int build_root(struct launch_plan *p, const struct member *m,
-		      const struct image *image)
+		      const struct image *image, const struct expand_env *env,
+		      struct err *e)
 {
 	const char *dir = m->spec->working_dir;
 	char hostname[HOST_NAME_MAX + 1];
@@ -153,7 +184,7 @@ static int build_root(struct launch_plan *p, const struct member *m,
 	if (!p->image_id || !p->working_dir || !p->root.lower || !p->root.hostname ||
 	    !p->root.names_dir)
 		return -ENOMEM;
-	return build_mounts(p, m);
+	return build_mounts(p, m, env, e);
 }
 
 static int build_user(struct launch_plan *p, const struct member *m,
@@ -203,8 +234,7 @@ static int check_non_root(const struct member *m, const struct image *image,
 static int plan_fill(struct launch_plan *p, const struct member *m,
 		     const struct image *image, struct err *e)
 {
-	struct expand_var *vars = NULL;
-	size_t n_vars = 0;
+	struct expand_env env = { 0 };
 	int r;
 
 	p->caps = caps_of(&m->spec->caps);
@@ -217,14 +247,16 @@ static int plan_fill(struct launch_plan *p, const struct member *m,
 	r = build_user(p, m, image, e);
 	if (r < 0)
 		return r;
-	r = build_root(p, m, image);
-	if (r == 0)
-		r = launch_env_expand(p, m, &vars, &n_vars);
-	if (r == 0)
-		r = launch_env_build(p, m, image, vars, n_vars);
+	r = launch_env_expand(p, m, &env, e);
 	if (r < 0)
-		return err_set(e, STAGE_IMAGE, -r, "environment and mounts");
-	r = build_argv(p, m, image, vars, n_vars, e);
+		return r;
+	r = build_root(p, m, image, &env, e);
+	if (r == 0)
+		r = launch_env_build(p, m, image, env.vars, env.n);
+	if (r < 0)
+		return e->code ? r :
+				 err_set(e, STAGE_IMAGE, -r, "environment and mounts");
+	r = build_argv(p, m, image, env.vars, env.n, e);
 	if (r < 0)
 		return r;
 	r = build_paths(p);
@@ -243,7 +275,7 @@ static const char *image_failure(const struct member *m, int r)
 	}
 }
 
-int launch_plan_new(struct member *m, struct launch_plan **ret, const char **ret_reason,
+static int plan_new(struct member *m, struct launch_plan **ret, const char **ret_reason,
 		    struct err *e)
 {
 	struct image image;
@@ -272,6 +304,8 @@ int launch_plan_new(struct member *m, struct launch_plan **ret, const char **ret
 	if (r == -ENOMEM)
 		r = err_set(e, STAGE_IMAGE, E2BIG, "command and environment of %s",
 			    m->spec->name);
+	if (r < 0 && e->stage == STAGE_CONFIG)
+		*ret_reason = "CreateContainerConfigError";
 	p->total_bytes = &m->pod->pods->plan_bytes;
 	if (r == 0 && *p->total_bytes > PLANS_BYTES - p->arena.used_bytes)
 		r = err_setx(e, STAGE_IMAGE, ENOMEM,
@@ -297,7 +331,8 @@ void launch_plan_free(struct launch_plan *plan)
 	free(plan);
 }
 
-int launch_start(struct member *m, const struct log_ends *ends, struct err *e)
+/* Clones the member into its group. */
+static int start(struct member *m, const struct log_ends *ends, struct err *e)
 {
 	struct pods *pods = m->pod->pods;
 	struct launch_child child = {
@@ -340,4 +375,40 @@ int launch_start(struct member *m, const struct log_ends *ends, struct err *e)
 	m->start_fd = fd_steal(&start);
 	m->stdin_fd = fd_steal(&in_keep);
 	return 0;
+}
+
+int launch_member(struct member *m, const char **ret_reason, struct err *e)
+{
+	struct pods *pods = m->pod->pods;
+	struct log_ends ends = { -1, -1, -1 };
+	struct cgroup_limits limits;
+	int r = 0;
+
+	if (m->plan && launch_plan_stale(m)) {
+		launch_plan_free(m->plan);
+		m->plan = NULL;
+	}
+	if (!m->plan) {
+		r = plan_new(m, &m->plan, ret_reason, e);
+		if (r < 0)
+			return r;
+		m->stop_signal = m->plan->stop_signal;
+	}
+	*ret_reason = "CreateContainerError";
+	limits = resources_of_container(m->spec);
+	r = cgroup_make_leaf(pods->cgroup_fd, m->cgroup, &limits, e);
+	if (r < 0)
+		return r;
+	pods_watch(pods, m);
+	m->oom_base = cgroup_oom_kills(pods->cgroup_fd, m->cgroup);
+	r = member_log_open(m->log, m->starting.number, m->spec->tty, &ends, e);
+	if (r < 0)
+		return r;
+	r = start(m, &ends, e);
+	fd_close(&ends.out);
+	fd_close(&ends.err);
+	fd_close(&ends.tty);
+	if (r < 0)
+		member_log_drain(m->log);
+	return r;
 }

@@ -2,9 +2,9 @@
 /*
  * launch.h - from a container's spec to a running process.
  *
- * Two halves. launch_plan_new() runs in PID 1, once a member: it finds the image,
- * resolves user, environment, command and mounts into one arena. launch_start() clones;
- * the child (launch_child.c) only makes system calls on what the plan holds. Called by:
+ * Two halves. The plan is made in PID 1, once a member: the image is found, user,
+ * environment, command and mounts are resolved into one arena. Then PID 1 clones; the
+ * child (launch_child.c) only makes system calls on what the plan holds. Called by:
  * pod/member.c. Does not block but for reading the image's small files once.
  */
 #ifndef POD_LAUNCH_H
@@ -37,24 +37,23 @@ struct launch_plan {
 	int stop_signal;
 	const char *image_id;             /* "NAME:TAG" */
 	bool uses_host_ips;               /* the environment holds status.hostIP(s) */
+	bool uses_objects;                /* it holds values of ConfigMaps or Secrets */
+	uint64_t objects_changed;         /* pods.objects_changed then */
 	struct inet host_ips[LAUNCH_IPS]; /* as they were then */
 };
 
-/* 0 or -errno with e, and *ret_reason (static) as Kubernetes names it in state.waiting:
- * InvalidImageName, ErrImageNeverPull, ErrImagePull, ImageInspectError,
- * CreateContainerError. */
-int launch_plan_new(struct member *m, struct launch_plan **ret, const char **ret_reason,
-		    struct err *e);
+/* Starts the member: its plan, if there is none or what it holds is out of date, its
+ * group, its log, its process. On success it has pidfd, start_fd, stdin_fd and pid; on
+ * failure nothing runs. 0 or -errno with e, and *ret_reason (static) as Kubernetes names
+ * it in state.waiting: InvalidImageName, ErrImageNeverPull, ErrImagePull,
+ * ImageInspectError, CreateContainerConfigError, CreateContainerError. */
+int launch_member(struct member *m, const char **ret_reason, struct err *e);
 void launch_plan_free(struct launch_plan *plan);
 
-/* The machine's addresses have changed and the environment holds the old ones: the plan
- * is to be made anew. As with the kubelet a process keeps what it was started with, its
- * restart sees what is. The pod's own addresses never change. */
+/* The machine's addresses or an object have changed and the environment holds the old
+ * ones: the plan is to be made anew. As with the kubelet a process keeps what it was
+ * started with, its restart sees what is. The pod's own addresses never change. */
 bool launch_plan_stale(const struct member *m);
-
-/* Clones the member into its group. On success the member has pidfd, start_fd, stdin_fd
- * and pid; on failure nothing is left. 0 or -errno with e. */
-int launch_start(struct member *m, const struct log_ends *ends, struct err *e);
 
 /* ---- the child's side ---- */
 

@@ -12,20 +12,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "config/expand.h"
+#include "pod/downward.h"
 #include "pod/launch_parts.h"
 #include "pod/network.h"
+#include "pod/objects.h"
 #include "pod/pod.h"
 #include "rootfs/image.h"
 
-#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define IPS_ASKED    8 /* the machine may have several of a family */
+#define DEFAULT_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define ENV_MAX        2048         /* names are compared pairwise */
+#define DOWNWARD_BYTES (256u << 10) /* the longest annotation */
+#define IPS_ASKED      8            /* the machine may have several of a family */
 
-/* ---- valueFrom.fieldRef ---- */
+/* ---- valueFrom ---- */
 
 struct source {
 	const struct member *member;
 	struct launch_plan *plan;
+	struct err *e;
 	char text[256]; /* IPs, the machine's name */
 };
 
@@ -44,7 +50,7 @@ static void one_a_family(const struct inet *from, size_t n,
 
 static void host_ips(const struct pods *pods, struct inet ret[static LAUNCH_IPS])
 {
-	struct inet ips[IPS_ASKED];
+	struct inet ips[IPS_ASKED] = { { 0 } };
 
 	one_a_family(ips, network_host_ips(pods, ips, IPS_ASKED), ret);
 }
@@ -88,69 +94,164 @@ static const char *node_name(struct source *s)
 	return s->text;
 }
 
-static const char *pair_value(const struct spec_pair *pairs, size_t n, const char *key)
+/* Names, labels and resources; the text is in the plan's arena. */
+static int downward(struct source *s, const struct spec_env *env, const char **ret)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(pairs[i].key, key))
-			return pairs[i].value;
-	return NULL;
+	struct buf text;
+	int r;
+
+	buf_init(&text, DOWNWARD_BYTES);
+	r = downward_text(s->member->pod, s->member->spec, env, &text, s->e);
+	if (r == 0)
+		*ret = arena_strndup(&s->plan->arena, text.len ? buf_head(&text) : "",
+				     text.len);
+	buf_free(&text);
+	/* -ENOENT would mean a variable that is not set. */
+	return r == -ENOENT ? -EINVAL : r < 0 || *ret ? r : -ENOMEM;
 }
 
-static const char *field_text(struct source *s, const struct spec_env *env)
+/* As the kubelet: an optional one that is not there is not set. */
+static int object_text(struct source *s, const struct spec_env *env, const char **ret)
 {
 	const struct pod *pod = s->member->pod;
-	const struct pod_spec *spec = pod->spec;
+	const struct object_spec *object = NULL;
+	const struct object_entry *entry = NULL;
+	int r = objects_resolve(pod->pods, pod->namespace, &env->object, &object, s->e);
+
+	s->plan->uses_objects = true;
+	if (r == 0)
+		r = objects_resolve_key(pod->namespace, &env->object, object, env->value,
+					&entry, s->e);
+	if (r < 0)
+		return -EINVAL;
+	/* binaryData is for volumes only. */
+	if (entry && entry->binary && !env->object.optional) {
+		(void)err_setx(s->e, STAGE_CONFIG, ENOENT,
+			       "couldn't find key %.64s in %s %s/%.100s", env->value,
+			       object_kind_name(env->object.kind), pod->namespace,
+			       env->object.name);
+		return -EINVAL;
+	}
+	if (!entry || entry->binary)
+		return -ENOENT;
+	*ret = entry->data; /* a NUL in it ends it, as it would in the kernel */
+	return 0;
+}
+
+static int source_text(void *arg, const struct spec_env *env, const char **ret)
+{
+	struct source *s = arg;
 
 	switch (env->source) {
-	case ENV_POD_NAME:
-		return pod->name;
-	case ENV_POD_NAMESPACE:
-		return pod->namespace;
-	case ENV_POD_UID:
-		return pod->uid;
-	case ENV_POD_LABEL:
-		return pair_value(spec->labels, spec->n_labels, env->value);
-	case ENV_POD_ANNOTATION:
-		return pair_value(spec->annotations, spec->n_annotations, env->value);
 	case ENV_NODE_NAME:
-		return node_name(s);
-	case ENV_SERVICE_ACCOUNT:
-		return spec->service_account ? spec->service_account : "default";
+		*ret = node_name(s);
+		return 0;
 	case ENV_HOST_IP:
-		return host_ips_text(s, 1);
+		*ret = host_ips_text(s, 1);
+		return 0;
 	case ENV_HOST_IPS:
-		return host_ips_text(s, LAUNCH_IPS);
+		*ret = host_ips_text(s, LAUNCH_IPS);
+		return 0;
 	case ENV_POD_IP:
-		return pod_ips_text(s, 1);
+		*ret = pod_ips_text(s, 1);
+		return 0;
 	case ENV_POD_IPS:
-		return pod_ips_text(s, LAUNCH_IPS);
+		*ret = pod_ips_text(s, LAUNCH_IPS);
+		return 0;
+	case ENV_OBJECT:
+		return object_text(s, env, ret);
 	case ENV_VALUE:
+	case ENV_POD_NAME:
+	case ENV_POD_NAMESPACE:
+	case ENV_POD_UID:
+	case ENV_POD_LABEL:
+	case ENV_POD_ANNOTATION:
+	case ENV_POD_LABELS:
+	case ENV_POD_ANNOTATIONS:
+	case ENV_SERVICE_ACCOUNT:
+	case ENV_RESOURCE:
 	case ENV_SOURCE_MAX:
 		break;
 	}
-	return NULL;
+	return downward(s, env, ret);
 }
 
-static const char *source_text(void *arg, const struct spec_env *env)
-{
-	const char *text = field_text(arg, env);
+/* ---- envFrom ---- */
 
-	return text ? text : "";
+/* All keys of the objects, found first so that there is room for them. */
+static int find_env_from(struct source *s, const struct object_spec **objects,
+			 size_t *ret_n)
+{
+	const struct pod *pod = s->member->pod;
+	const struct container_spec *c = s->member->spec;
+
+	for (size_t i = 0; i < c->n_env_from; i++) {
+		int r = objects_resolve(pod->pods, pod->namespace, &c->env_from[i].object,
+					&objects[i], s->e);
+
+		if (r < 0)
+			return r;
+		*ret_n += objects[i] ? objects[i]->n_entries : 0;
+	}
+	if (*ret_n > ENV_MAX)
+		return err_setx(s->e, STAGE_CONFIG, E2BIG,
+				"%zu environment variables; at most %d are possible",
+				*ret_n, ENV_MAX);
+	return 0;
+}
+
+static int put_env_from(struct source *s, struct expand_env *env,
+			const struct object_spec *const *objects)
+{
+	const struct container_spec *c = s->member->spec;
+	struct arena *a = &s->plan->arena;
+
+	for (size_t i = 0; i < c->n_env_from; i++)
+		for (size_t k = 0; objects[i] && k < objects[i]->n_entries; k++) {
+			const struct object_entry *entry = &objects[i]->entries[k];
+			const char *name, *value;
+
+			if (entry->binary)
+				continue;
+			name = arena_printf(a, "%s%s", c->env_from[i].prefix, entry->key);
+			value = arena_strdup(a, entry->data);
+			if (!name || !value)
+				return -ENOMEM;
+			expand_env_put(env, name, value);
+		}
+	return 0;
 }
 
 int launch_env_expand(struct launch_plan *p, const struct member *m,
-		      struct expand_var **ret, size_t *ret_n)
+		      struct expand_env *ret, struct err *e)
 {
-	struct source s = { .member = m, .plan = p };
+	struct source s = { .member = m, .plan = p, .e = e };
+	const struct object_spec **objects = arena_array(
+		&p->arena, m->spec->n_env_from + 1, sizeof(*objects));
+	size_t n = m->spec->n_env;
+	int r = objects ? 0 : -ENOMEM;
 
 	host_ips(m->pod->pods, p->host_ips);
-	return expand_env(&p->arena, m->spec, source_text, &s, ret, ret_n);
+	p->uses_objects = m->spec->n_env_from > 0;
+	p->objects_changed = m->pod->pods->objects_changed;
+	if (r == 0)
+		r = find_env_from(&s, objects, &n);
+	if (r == 0)
+		r = expand_env_init(ret, &p->arena, n);
+	if (r == 0)
+		r = put_env_from(&s, ret, objects);
+	if (r == 0)
+		r = expand_env(ret, &p->arena, m->spec, source_text, &s);
+	return r < 0 && !e->code ? err_set(e, STAGE_IMAGE, -r, "environment") : r;
 }
 
 bool launch_plan_stale(const struct member *m)
 {
 	struct inet now[LAUNCH_IPS];
 
+	if (m->plan->uses_objects &&
+	    m->plan->objects_changed != m->pod->pods->objects_changed)
+		return true;
 	if (!m->plan->uses_host_ips)
 		return false;
 	host_ips(m->pod->pods, now);

@@ -7,12 +7,14 @@
 
 #include "pod/launch.h"
 
+struct expand_env;
 struct expand_var;
 struct image;
 
-/* The manifest's variables, expanded, with fieldRef looked up. 0 or -ENOMEM. */
+/* The manifest's variables, expanded, with all that they come from looked up. 0 or -errno
+ * with e; what is not there (yet) is of STAGE_CONFIG. */
 int launch_env_expand(struct launch_plan *p, const struct member *m,
-		      struct expand_var **ret, size_t *ret_n);
+		      struct expand_env *ret, struct err *e);
 /* p->envp; after p->root.hostname and p->user. 0 or -ENOMEM. */
 int launch_env_build(struct launch_plan *p, const struct member *m,
 		     const struct image *image, const struct expand_var *vars,

@@ -18,6 +18,7 @@
 #include "pod/member_log.h"
 #include "pod/network.h"
 #include "pod/pod.h"
+#include "pod/volumes.h"
 #include "rootfs/tree.h"
 
 /* Removing emptyDirs of many GiB takes a while; it is nobody's turn but the disk's. */
@@ -112,6 +113,10 @@ static int remove_world(void *arg)
 	struct err e = { 0 };
 
 	if (pod->net.plan && network_remove(pod, netns, &e) < 0) {
+		(void)dprintf(STDERR_FILENO, "%s", e.text);
+		return 1;
+	}
+	if (volumes_unmount(pod, &e) < 0) {
 		(void)dprintf(STDERR_FILENO, "%s", e.text);
 		return 1;
 	}

@@ -18,7 +18,6 @@
 #include "pod/launch.h"
 #include "pod/member_log.h"
 #include "pod/pod.h"
-#include "pod/resources.h"
 
 /* A killed group is empty within milliseconds; what is not after this waits for a disk.
  */
@@ -121,42 +120,6 @@ static void create_failed(struct member *m, const char *reason, const struct err
 	member_feed(m, MEMBER_EV_FAILED);
 }
 
-static int launch(struct member *m, const char **reason, struct err *e)
-{
-	struct pods *pods = m->pod->pods;
-	struct log_ends ends = { -1, -1, -1 };
-	struct cgroup_limits limits;
-	int r = 0;
-
-	if (m->plan && launch_plan_stale(m)) {
-		launch_plan_free(m->plan);
-		m->plan = NULL;
-	}
-	if (!m->plan) {
-		r = launch_plan_new(m, &m->plan, reason, e);
-		if (r < 0)
-			return r;
-		m->stop_signal = m->plan->stop_signal;
-	}
-	*reason = "CreateContainerError";
-	limits = resources_of_container(m->spec);
-	r = cgroup_make_leaf(pods->cgroup_fd, m->cgroup, &limits, e);
-	if (r < 0)
-		return r;
-	pods_watch(pods, m);
-	m->oom_base = cgroup_oom_kills(pods->cgroup_fd, m->cgroup);
-	r = member_log_open(m->log, m->starting.number, m->spec->tty, &ends, e);
-	if (r < 0)
-		return r;
-	r = launch_start(m, &ends, e);
-	fd_close(&ends.out);
-	fd_close(&ends.err);
-	fd_close(&ends.tty);
-	if (r < 0)
-		member_log_drain(m->log);
-	return r;
-}
-
 static void do_launch(struct member *m)
 {
 	struct loop *loop = m->pod->pods->loop;
@@ -167,7 +130,7 @@ static void do_launch(struct member *m)
 	m->starting = (struct attempt){ .number = m->ran ? m->restarts + 1 : 0 };
 	m->committed = m->reaped = m->start_seen = false;
 	m->start_error.code = 0;
-	if (launch(m, &reason, &e) < 0) {
+	if (launch_member(m, &reason, &e) < 0) {
 		create_failed(m, reason, &e);
 		return;
 	}
@@ -386,12 +349,16 @@ static void do_finish(struct member *m)
 		return; /* empty, but the status is still to come */
 	loop_timer_cancel(&m->timer);
 	member_log_drain(m->log);
-	if (m->start_error.code && m->start_error.stage == STAGE_VOLUME &&
-	    m->stop_deadline_ns == TIME_NEVER) {
+	if (m->start_error.code && m->stop_deadline_ns == TIME_NEVER &&
+	    (m->start_error.stage == STAGE_VOLUME ||
+	     m->start_error.stage == STAGE_SUBPATH)) {
 		const struct err e = m->start_error;
 
 		set_state(m, MEMBER_BACKOFF);
-		create_failed(m, "ContainerCreating", &e);
+		create_failed(m,
+			      e.stage == STAGE_VOLUME ? "ContainerCreating" :
+							"CreateContainerConfigError",
+			      &e);
 		return;
 	}
 	commit(m);
@@ -450,6 +417,14 @@ void member_stop(struct member *m, int64_t deadline_ns)
 	if (deadline_ns < m->stop_deadline_ns)
 		m->stop_deadline_ns = deadline_ns;
 	member_feed(m, MEMBER_EV_STOP);
+}
+
+void member_retry_start(struct member *m)
+{
+	/* From the timer: the caller is in the middle of a walk over pods. */
+	if (m->state == MEMBER_BACKOFF && m->wait_reason &&
+	    !strcmp(m->wait_reason, "CreateContainerConfigError"))
+		arm(m, now_ns(m));
 }
 
 void member_group_changed(struct member *m)

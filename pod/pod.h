@@ -170,6 +170,9 @@ struct pod {
 	struct condition conditions[CONDITION_MAX];
 	struct sandbox sandbox;
 	struct pod_net net;
+	/* Bit n: volume n is to be written anew; a child is at it. */
+	uint64_t volumes_dirty[POD_SPEC_VOLUMES / 64];
+	uint64_t volumes_writing[POD_SPEC_VOLUMES / 64];
 	struct child cleanup; /* removes run_dir at the end, the logs at the deletion */
 	char *log_dir;        /* NULL until the deletion; owned */
 	bool world_left;      /* interfaces, run_dir: still to be removed */
@@ -192,6 +195,9 @@ void member_feed(struct member *m, enum member_event event);
 
 /* Asks for its end by deadline_ns (CLOCK_BOOTTIME). */
 void member_stop(struct member *m, int64_t deadline_ns);
+
+/* What its last start failed for may be there now: it need not wait for its back-off. */
+void member_retry_start(struct member *m);
 
 /* The inotify watch saw its group's cgroup.events change: re-reads it. */
 void member_group_changed(struct member *m);

@@ -86,6 +86,7 @@ int pods_init(struct pods *pods, struct loop *loop, const struct machine *machin
 		.user_ns = user_ns,
 		.monitor = monitor,
 		.memory_bytes = machine_bytes(),
+		.cpus = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L),
 		.backoff = {
 			.base_ns = machine->backoff_base_ms * NSEC_PER_MSEC,
 			.max_ns = machine->backoff_max_ms * NSEC_PER_MSEC,
@@ -94,6 +95,7 @@ int pods_init(struct pods *pods, struct loop *loop, const struct machine *machin
 	};
 	list_init(&pods->list);
 	list_init(&pods->starting);
+	list_init(&pods->objects);
 	pods->start_timer.fn = start_due;
 	pods->n_timers = 1; /* start_timer */
 	r = cgroup_setup(&pods->cgroup_fd, e);
@@ -266,11 +268,11 @@ int pods_create(struct pods *pods, struct pod_spec *spec, struct pod **ret, stru
 /* All errors of the manifest in one text, a line each. */
 static char *refusal_text(const struct manifest_pod *from, const struct diag *diag)
 {
-	size_t size = (from->n_diag + 1) * (DIAG_POINTER + DIAG_TEXT + 32), len = 0;
+	size_t size = (from->id.n_diag + 1) * (DIAG_POINTER + DIAG_TEXT + 32), len = 0;
 	char *text = calloc(1, size);
 
-	for (size_t i = 0; text && i < from->n_diag; i++) {
-		size_t at = from->first_diag + i;
+	for (size_t i = 0; text && i < from->id.n_diag; i++) {
+		size_t at = from->id.first_diag + i;
 		int n;
 
 		if (at >= diag->n)
@@ -291,8 +293,8 @@ static char *refusal_text(const struct manifest_pod *from, const struct diag *di
 int pods_refuse(struct pods *pods, const struct manifest_pod *from,
 		const struct diag *diag, struct err *e)
 {
-	const char *namespace = from->namespace[0] ? from->namespace : "default";
-	const char *name = from->name[0] ? from->name : "unnamed";
+	const char *namespace = from->id.namespace[0] ? from->id.namespace : "default";
+	const char *name = from->id.name[0] ? from->id.name : "unnamed";
 	struct pod *pod;
 	int r = check_create(pods, namespace, name, e);
 

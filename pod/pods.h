@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/journal.h"
 #include "base/loop.h"
+#include "config/object_spec.h"
 #include "netlink/uplink.h"
 #include "pod/backoff.h"
 
@@ -27,6 +28,7 @@ struct names;
 struct network;
 struct pod;
 struct pod_spec;
+struct volumes;
 
 #define PODS_WATCH_BUCKETS 256
 #define PODS_MAX           4096 /* pods on one machine; one more is refused with -ENOSPC */
@@ -59,14 +61,18 @@ struct pods {
 	bool stopping;        /* pods_stop_all() was called: nothing starts any more */
 	struct list starting; /* struct pod whose sandbox is to be started */
 	struct loop_timer start_timer;
-	uint64_t memory_bytes; /* the machine's */
-	size_t plan_bytes;     /* of all members' launch plans */
+	uint64_t memory_bytes, cpus; /* the machine's */
+	size_t plan_bytes;           /* of all members' launch plans */
 	uint64_t created;
 	struct monitor *monitor;   /* rtnetlink events; init's, NULL = none */
 	struct network *network;   /* pod/network.h */
 	struct uplink_info uplink; /* as last told */
 	struct names *names;       /* pod/names.c's; NULL before the first change */
-	size_t n_net_jobs;         /* pod/network_inspect.c's */
+	struct list objects;       /* struct object, pod/objects.c's */
+	size_t n_objects, object_bytes;
+	uint64_t objects_changed; /* counts the changes */
+	struct volumes *volumes;  /* pod/volumes.c's; NULL before the first change */
+	size_t n_net_jobs;        /* pod/network_inspect.c's */
 };
 
 /* user_ns: see rootfs/early.h; monitor: may be NULL. Makes the cgroup layout (PID 1 in
@@ -85,6 +91,21 @@ void pods_uplink_changed(struct pods *pods, const struct uplink_info *info);
  * -ESHUTDOWN while stopping. */
 int pods_create(struct pods *pods, struct pod_spec *spec, struct pod **ret,
 		struct err *e);
+
+/* A ConfigMap or Secret, new or in place of the one of its name; takes spec on success.
+ * Members that wait for it go on, volumes that show it are rewritten within moments; an
+ * environment stays as it is until the member is started anew. -EPERM: the old one is
+ * immutable; -ENOSPC: too many, or too large together; -ENOMEM, -ESHUTDOWN. */
+enum object_change { OBJECT_CREATED, OBJECT_CONFIGURED, OBJECT_UNCHANGED };
+int pods_apply_object(struct pods *pods, struct object_spec *spec,
+		      enum object_change *ret, struct err *e);
+/* Running members and their volumes keep what they have. namespace NULL = "default".
+ * -ENOENT. */
+int pods_delete_object(struct pods *pods, enum object_kind kind, const char *namespace,
+		       const char *name);
+/* [{"kind","namespace","name","immutable","bytes","keys":[],"usedBy":[POD...]}] without
+ * any value; namespace NULL: all. */
+struct json_object *pods_objects_json(const struct pods *pods, const char *namespace);
 
 /* Keeps a record of a refused manifest, so that pod-list and pod-status show the reason:
  * phase Failed, reason InvalidManifest, message = its errors. Never starts anything.

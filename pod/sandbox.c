@@ -21,7 +21,7 @@
 #include "pod/names.h"
 #include "pod/network.h"
 #include "pod/pod.h"
-#include "rootfs/tree.h"
+#include "pod/volumes.h"
 
 #define SANDBOX_TIMEOUT_NS (10 * NSEC_PER_SEC) /* milliseconds when all is well */
 #define SANDBOX_SOCK       3                   /* child.keep_fd */
@@ -47,39 +47,6 @@ static int fail(const char *what, int code)
 {
 	(void)dprintf(STDERR_FILENO, "%s: %s", what, strerror(code));
 	return 1;
-}
-
-/* What is made in it belongs to the group, too (volume/volume_linux.go,
- * SetVolumeOwnership).
- */
-static int give_to_group(const char *path, int64_t group)
-{
-	if (group < 0)
-		return 0;
-	if (lchown(path, (uid_t)-1, (gid_t)group) < 0 || chmod(path, 02777) < 0)
-		return -errno;
-	return 0;
-}
-
-static int make_volumes(const struct pod *pod)
-{
-	char path[sizeof(pod->run_dir) + 80]; /* a volume's name is a DNS label */
-
-	for (size_t i = 0; i < pod->spec->n_volumes; i++) {
-		const struct spec_volume *v = &pod->spec->volumes[i];
-		int r;
-
-		if (v->kind != VOLUME_EMPTY_DIR)
-			continue;
-		(void)snprintf(path, sizeof(path), "%s/volumes/%s", pod->run_dir,
-			       v->name);
-		r = tree_make(path, 0777); /* C302: whatever the umask */
-		if (r == 0)
-			r = give_to_group(path, pod->spec->fs_group);
-		if (r < 0)
-			return r;
-	}
-	return 0;
 }
 
 /* In the new namespaces: name and interfaces. */
@@ -115,11 +82,13 @@ static int sandbox_run(void *arg)
 	size_t n = 0;
 	struct err e = { 0 };
 
-	r = make_volumes(pod);
-	if (r == 0)
-		r = names_write(pod);
+	if (volumes_make(pod, &e) < 0) {
+		(void)dprintf(STDERR_FILENO, "%s", e.text);
+		return 1;
+	}
+	r = names_write(pod);
 	if (r < 0)
-		return fail("make volumes and names", -r);
+		return fail("write names", -r);
 	if (!host && nl_open(&machine, &e) < 0) {
 		(void)dprintf(STDERR_FILENO, "%s", e.text);
 		return 1;
@@ -143,12 +112,34 @@ static int sandbox_run(void *arg)
 
 /* ---- in PID 1 ---- */
 
-void sandbox_tell(struct pod *pod, const char *trouble)
+static void tell(struct pod *pod, const char *reason, const char *trouble)
 {
-	pod->reason = trouble ? "FailedCreatePodSandBox" : NULL;
+	pod->reason = reason;
 	free(pod->message);
 	pod->message = trouble ? strdup(trouble) : NULL;
 	pod_update_status(pod);
+}
+
+void sandbox_tell(struct pod *pod, const char *trouble)
+{
+	tell(pod, trouble ? "FailedCreatePodSandBox" : NULL, trouble);
+}
+
+/* What its volumes need is not there: at once when it comes, see volumes_changed(). */
+static bool volumes_missing(struct pod *pod)
+{
+	struct sandbox *s = &pod->sandbox;
+	struct err e = { 0 };
+	int64_t delay;
+
+	if (volumes_check(pod, &e) == 0)
+		return false;
+	delay = backoff_next(&s->backoff, &pod->pods->backoff, 0);
+	log_warn("pod %s/%s: %s", pod->namespace, pod->name, e.text);
+	(void)loop_timer_set(pod->pods->loop, &s->retry,
+			     time_add(loop_now(pod->pods->loop), delay));
+	tell(pod, "FailedMount", e.text);
+	return true;
 }
 
 static void sandbox_failed(struct pod *pod, const char *what)
@@ -184,6 +175,7 @@ static void sandbox_take(struct pod *pod)
 		s->net_fd = fds[2];
 	}
 	network_made(pod);
+	volumes_ready(pod);
 	pod_advance(pod);
 }
 
@@ -216,13 +208,20 @@ void sandbox_start(struct pod *pod)
 	int socks[2], r;
 
 	s->retry.fn = sandbox_retry;
-	if (pod->state != POD_CREATED || child_running(&s->child) || !network_ready(pod))
+	if (pod->state != POD_CREATED || child_running(&s->child) || s->ipc_fd >= 0)
+		return;
+	/* The network starts those that wait for it, but nobody who has a retry to come.
+	 */
+	loop_timer_cancel(&s->retry);
+	if (volumes_missing(pod) || !network_ready(pod))
 		return;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) <
 	    0) {
 		sandbox_failed(pod, strerror(errno));
 		return;
 	}
+	/* The child is forked with all that is known by now. */
+	memset(pod->volumes_dirty, 0, sizeof(pod->volumes_dirty));
 	s->sock = socks[0];
 	s->child.name = "sandbox";
 	s->child.argv = NULL;

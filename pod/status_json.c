@@ -129,6 +129,28 @@ static void put_user(json *o, const struct member *m)
 	put(o, "user", user);
 }
 
+/* VolumeMountStatus of core/v1; a kernel that lets podinit run can do it recursively. */
+static void put_mounts(json *o, const struct member *m)
+{
+	json *list = json_object_new_array();
+
+	for (size_t i = 0; list && i < m->spec->n_mounts; i++) {
+		const struct spec_mount *mount = &m->spec->mounts[i];
+		json *entry = json_object_new_object();
+
+		put_string(entry, "name", m->pod->spec->volumes[mount->volume].name);
+		put_string(entry, "mountPath", mount->path);
+		if (mount->read_only) {
+			put_bool(entry, "readOnly", true);
+			put_string(entry, "recursiveReadOnly",
+				   mount->recursive == RECURSIVE_DISABLED ? "Disabled" :
+									    "Enabled");
+		}
+		(void)json_object_array_add(list, entry);
+	}
+	put(o, "volumeMounts", list);
+}
+
 static json *member_json(const struct member *m)
 {
 	json *o = json_object_new_object();
@@ -145,6 +167,8 @@ static json *member_json(const struct member *m)
 		put_container_id(o, m, &m->now);
 	if (m->plan)
 		put_user(o, m);
+	if (m->spec->n_mounts)
+		put_mounts(o, m);
 	return o;
 }
 

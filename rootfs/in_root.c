@@ -21,6 +21,19 @@
 /* openat2(2): a rename somewhere in the system during a walk over ".." gives EAGAIN. */
 #define EAGAIN_TRIES 32
 
+static int open_resolved(int dir_fd, const char *path, struct open_how *how)
+{
+	for (int i = 0; i < EAGAIN_TRIES; i++) {
+		long fd = syscall(SYS_openat2, dir_fd, path, how, sizeof(*how));
+
+		if (fd >= 0)
+			return (int)fd;
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+	}
+	return -EAGAIN;
+}
+
 int in_root_open(int root_fd, const char *path, int flags, mode_t mode)
 {
 	struct open_how how = {
@@ -29,15 +42,17 @@ int in_root_open(int root_fd, const char *path, int flags, mode_t mode)
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 
-	for (int i = 0; i < EAGAIN_TRIES; i++) {
-		long fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	return open_resolved(root_fd, path, &how);
+}
 
-		if (fd >= 0)
-			return (int)fd;
-		if (errno != EAGAIN && errno != EINTR)
-			return -errno;
-	}
-	return -EAGAIN;
+int in_root_open_beneath(int dir_fd, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (unsigned int)flags | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+
+	return open_resolved(dir_fd, path, &how);
 }
 
 static int make_one(int parent_fd, const char *name, bool directory)

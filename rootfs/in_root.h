@@ -19,10 +19,15 @@
  * added; mode only with O_CREAT. Returns an owned descriptor or -errno. */
 int in_root_open(int root_fd, const char *path, int flags, mode_t mode);
 
-/* The same with O_PATH, and what is missing is made: directories 0755, the last part an
- * empty file (0644) when directory is false. A dangling symlink is completed inside the
- * root, as if its target had been asked for (/var/run -> /run without /run). Returns an
- * owned O_PATH descriptor or -errno; -ELOOP after IN_ROOT_LINKS dangling links. */
+/* Opens path below dir_fd as long as no ".." and no symlink leads out of it: then, and
+ * for an absolute symlink, -EXDEV (RESOLVE_BENEATH). */
+int in_root_open_beneath(int dir_fd, const char *path, int flags);
+
+/* The same as in_root_open() with O_PATH, and what is missing is made: directories 0755,
+ * the last part an empty file (0644) when directory is false. A dangling symlink is
+ * completed inside the root, as if its target had been asked for (/var/run -> /run
+ * without /run). Returns an owned O_PATH descriptor or -errno; -ELOOP after IN_ROOT_LINKS
+ * dangling links. */
 #define IN_ROOT_LINKS 16
 int in_root_make(int root_fd, const char *path, bool directory);
 

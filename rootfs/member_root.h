@@ -18,6 +18,11 @@ struct root_mount {
 	const char *source; /* absolute, in PID 1's view */
 	const char *target; /* absolute, in the member's view */
 	bool read_only;
+	/* What of the source: relative; a symlink that leaves the source is refused. NULL
+	 * = all of it. Missing directories are made if may_make. */
+	const char *sub_path;
+	bool may_make;
+	enum mount_recursive recursive; /* read_only for the mounts below, too */
 	bool is_host_path; /* source is checked and made by host_type before the mount */
 	enum host_path_type host_type;
 };

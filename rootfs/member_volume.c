@@ -78,37 +78,114 @@ static int source_make(const struct root_mount *m, struct step *s)
 	return 0;
 }
 
-/* The source as a detached tree with all the mounts below it (kubelet asks the runtimes
- * for rbind), checked through the descriptor that will be mounted. */
-static int source_open(const struct root_mount *m, struct step *s, int *ret_fd,
-		       mode_t *ret_mode)
+/* The source itself, checked through the descriptor that will be mounted. Owned, O_PATH.
+ */
+static int source_open(const struct root_mount *m, struct step *s, struct stat *ret)
 {
-	const unsigned int flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
-	_cleanup_close_ int tree_fd = open_tree(AT_FDCWD, m->source, flags);
-	struct stat st;
-	mode_t format;
+	mode_t format = m->is_host_path ? host_types[m->host_type].format : 0;
+	_cleanup_close_ int fd = open(m->source, O_PATH | O_CLOEXEC);
+	char what[STEP_WHAT_BYTES];
 
-	if (tree_fd < 0 && errno == ENOENT && m->is_host_path) {
+	if (fd < 0 && errno == ENOENT && m->is_host_path) {
 		int r = source_make(m, s);
 
 		if (r < 0)
 			return r;
-		tree_fd = open_tree(AT_FDCWD, m->source, flags);
+		fd = open(m->source, O_PATH | O_CLOEXEC);
 	}
-	if (tree_fd < 0 || fstat(tree_fd, &st) < 0)
+	if (fd < 0 || fstat(fd, ret) < 0)
 		return step_fail(s, STAGE_VOLUME, errno,
 				 m->is_host_path ? "open hostPath" : "open volume source",
 				 m->source);
-	format = m->is_host_path ? host_types[m->host_type].format : 0;
-	if (format && (st.st_mode & S_IFMT) != format) {
-		char what[STEP_WHAT_BYTES];
-
+	if (format && (ret->st_mode & S_IFMT) != format) {
 		sentence(what, m->source, host_types[m->host_type].complaint);
 		return step_fail(s, STAGE_VOLUME, host_types[m->host_type].code,
 				 "hostPath", what);
 	}
+	return fd_steal(&fd);
+}
+
+/* Directories of a subPath that are missing, as the kubelet makes them: with the mode of
+ * the volume, whose setgid for an fsGroup goes on. */
+static int sub_path_make(int root_fd, const char *path, mode_t mode)
+{
+	_cleanup_close_ int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
+	char prefix[PATH_MAX];
+	size_t start, end = 0;
+
+	while (fd >= 0 && path[start = end + strspn(path + end, "/")]) {
+		int next;
+
+		end = start + strcspn(path + start, "/");
+		memcpy(prefix, path, end);
+		prefix[end] = '\0';
+		next = in_root_open_beneath(root_fd, prefix, O_PATH | O_DIRECTORY);
+		if (next == -ENOENT) {
+			if (mkdirat(fd, prefix + start, mode) < 0 && errno != EEXIST)
+				return -errno;
+			next = in_root_open_beneath(root_fd, prefix,
+						    O_PATH | O_DIRECTORY);
+		}
+		if (next < 0)
+			return next;
+		fd_close(&fd);
+		fd = next;
+	}
+	return fd < 0 ? -errno : 0;
+}
+
+/* The part of the source that is to be mounted takes its place in fd and st. */
+static int sub_path_enter(const struct root_mount *m, struct step *s, int *fd,
+			  struct stat *st)
+{
+	_cleanup_close_ int root_fd = *fd;
+	char what[STEP_WHAT_BYTES];
+	int r = 0, sub = in_root_open_beneath(root_fd, m->sub_path, O_PATH);
+
+	*fd = -1;
+	if (sub == -ENOENT && m->may_make && S_ISDIR(st->st_mode)) {
+		r = sub_path_make(root_fd, m->sub_path, st->st_mode & 07777);
+		sub = r < 0 ? r : in_root_open_beneath(root_fd, m->sub_path, O_PATH);
+	}
+	if (sub == -EXDEV || sub == -ELOOP) {
+		sentence(what, m->sub_path, "leads out of the volume");
+		return step_fail(s, STAGE_SUBPATH, EACCES, "subPath", what);
+	}
+	if (sub >= 0 && fstat(sub, st) < 0) {
+		r = -errno;
+		fd_close(&sub);
+		sub = r;
+	}
+	if (sub < 0)
+		return step_fail(s, STAGE_SUBPATH, -sub, "open subPath", m->sub_path);
+	*fd = sub;
+	return 0;
+}
+
+/* What is mounted, as a detached tree with all the mounts below it (the kubelet asks the
+ * runtimes for rbind). */
+static int source_clone(const struct root_mount *m, struct step *s, int *ret_fd,
+			mode_t *ret_mode)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int tree_fd, r = 0;
+
+	fd = source_open(m, s, &st);
+	if (fd < 0)
+		return fd;
+	if (m->sub_path)
+		r = sub_path_enter(m, s, &fd, &st);
+	if (r < 0)
+		return r;
+	tree_fd = open_tree(fd, "",
+			    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
+				    AT_EMPTY_PATH);
+	if (tree_fd < 0)
+		return step_fail(s, STAGE_VOLUME, errno, "clone the mounts of",
+				 m->source);
 	*ret_mode = st.st_mode;
-	*ret_fd = fd_steal(&tree_fd);
+	*ret_fd = tree_fd;
 	return 0;
 }
 
@@ -130,14 +207,16 @@ static int volume_mount(const struct root_mount *m, int root_fd, struct step *s)
 	_cleanup_close_ int tree_fd = -1;
 	_cleanup_close_ int target_fd = -1;
 	mode_t mode = 0;
-	int r = source_open(m, s, &tree_fd, &mode);
+	int r = source_clone(m, s, &tree_fd, &mode);
 
 	if (r < 0)
 		return r;
-	/* Not AT_RECURSIVE: readOnly in Kubernetes leaves the mounts below alone, that is
-	 * what recursiveReadOnly is for. */
-	if (m->read_only &&
-	    mount_setattr(tree_fd, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)) < 0)
+	/* readOnly alone leaves the mounts below as they are (KEP 3857). */
+	if (m->read_only && mount_setattr(tree_fd, "",
+					  m->recursive == RECURSIVE_DISABLED ?
+						  AT_EMPTY_PATH :
+						  AT_EMPTY_PATH | AT_RECURSIVE,
+					  &read_only, sizeof(read_only)) < 0)
 		return step_fail(s, STAGE_MOUNT, errno, "make read-only the volume at",
 				 m->target);
 	target_fd = in_root_make(root_fd, m->target, S_ISDIR(mode));

@@ -31,6 +31,7 @@ class Guest:
         self.console = Console()
         self.channel = None
         self._selector = selectors.DefaultSelector()
+        self._channels = []
         self._console_open = False
 
     # ---- for subclasses ------------------------------------------------------------
@@ -42,8 +43,19 @@ class Guest:
                                 lambda: self._read_console(stream))
 
     def _attach_channel(self, channel):
+        self._channels.append(channel)
         self._selector.register(channel, selectors.EVENT_READ,
-                                lambda: self._read_channel(channel))
+                                lambda: self._serve_channel(channel))
+
+    def _watch_output(self):
+        """A request that the peer has not taken whole yet goes on when it can."""
+        self._channels = [channel for channel in self._channels if not channel.closed]
+        for channel in self._channels:
+            key = self._selector.get_map().get(channel.fileno())
+            events = selectors.EVENT_READ | (
+                selectors.EVENT_WRITE if channel.wants_write else 0)
+            if key and key.events != events:
+                self._selector.modify(key.fileobj, events, key.data)
 
     def _message(self, message):
         (self.events if "event" in message else self.strays).append(message)
@@ -58,8 +70,9 @@ class Guest:
             self._selector.unregister(stream)
             self.console.end()
 
-    def _read_channel(self, channel):
+    def _serve_channel(self, channel):
         fd = channel.fileno()
+        channel.flush()
         channel.read()
         if channel.closed:
             self._selector.unregister(fd)
@@ -83,6 +96,7 @@ class Guest:
                 raise AssertionError(f"after {timeout} s still no {what}")
             if not self._selector.get_map():
                 raise AssertionError(f"podinit is gone; no {what}")
+            self._watch_output()
             for key, _ in self._selector.select(min(left, every or left)):
                 key.data()
 

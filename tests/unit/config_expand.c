@@ -73,30 +73,40 @@ static void test_text(void **state)
 static void test_env_order(void **state)
 {
 	struct spec_env env[] = {
-		{ "FORWARD", "$(A)", ENV_VALUE }, { "A", "1", ENV_VALUE },
-		{ "B", "$(A)2", ENV_VALUE },      { "A", "$(A)+", ENV_VALUE },
-		{ "C", "$(A)$(B)", ENV_VALUE },   { "EMPTY", "", ENV_VALUE },
+		{ .name = "FORWARD", .value = "$(A)" }, { .name = "A", .value = "1" },
+		{ .name = "B", .value = "$(A)2" },      { .name = "A", .value = "$(A)+" },
+		{ .name = "C", .value = "$(A)$(B)" },   { .name = "EMPTY", .value = "" },
 	};
 	struct container_spec spec = { .env = env, .n_env = ARRAY_SIZE(env) };
 	static const struct expand_var expected[] = {
 		{ "FORWARD", "$(A)" }, { "B", "12" },   { "A", "1+" },
 		{ "C", "1+12" },       { "EMPTY", "" },
 	};
-	struct expand_var *ret;
+	struct expand_env e;
 	struct arena a;
-	size_t n, i;
 
 	(void)state;
 	arena_init(&a, 1 << 16);
-	assert_int_equal(expand_env(&a, &spec, NULL, NULL, &ret, &n), 0);
-	assert_int_equal(n, ARRAY_SIZE(expected));
-	for (i = 0; i < n; i++) {
-		assert_string_equal(ret[i].name, expected[i].name);
-		assert_string_equal(ret[i].value, expected[i].value);
+	assert_int_equal(expand_env_init(&e, &a, spec.n_env), 0);
+	assert_int_equal(expand_env(&e, &a, &spec, NULL, NULL), 0);
+	assert_int_equal(e.n, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < e.n; i++) {
+		assert_string_equal(e.vars[i].name, expected[i].name);
+		assert_string_equal(e.vars[i].value, expected[i].value);
 	}
+	/* On top of what envFrom brought: seen by $(NAME), and replaced by a later one.
+	 */
+	assert_int_equal(expand_env_init(&e, &a, spec.n_env + 2), 0);
+	expand_env_put(&e, "A", "from");
+	expand_env_put(&e, "Z", "kept");
+	assert_int_equal(expand_env(&e, &a, &spec, NULL, NULL), 0);
+	assert_int_equal(e.n, ARRAY_SIZE(expected) + 1);
+	assert_string_equal(e.vars[0].name, "Z");
+	assert_string_equal(e.vars[1].value, "from");
 	spec.n_env = 0;
-	assert_int_equal(expand_env(&a, &spec, NULL, NULL, &ret, &n), 0);
-	assert_int_equal(n, 0);
+	assert_int_equal(expand_env_init(&e, &a, 0), 0);
+	assert_int_equal(expand_env(&e, &a, &spec, NULL, NULL), 0);
+	assert_int_equal(e.n, 0);
 	arena_free(&a);
 }
 
@@ -131,7 +141,7 @@ static struct pod_spec *parse_env(const char *entries)
 #define LIST3(a, b, c)    a "," b "," c
 
 /* A pod that has one label and one annotation, both with the key "x". */
-static const char *pod_text(void *arg, const struct spec_env *env)
+static int pod_text(void *arg, const struct spec_env *env, const char **ret)
 {
 	static const char *const texts[ENV_SOURCE_MAX] = {
 		[ENV_POD_NAME] = "web",
@@ -150,27 +160,28 @@ static const char *pod_text(void *arg, const struct spec_env *env)
 
 	++*(size_t *)arg;
 	assert_true(env->source < ENV_SOURCE_MAX && texts[env->source]);
-	return keyed && strcmp(env->value, "x") != 0 ? "" : texts[env->source];
+	*ret = keyed && strcmp(env->value, "x") != 0 ? "" : texts[env->source];
+	return 0;
 }
 
 /* Is this list, expanded, these variables: "NAME=text" with blanks between them? */
 static void assert_env(const char *entries, const char *expected, size_t n_asked)
 {
 	struct pod_spec *spec = parse_env(entries);
-	struct expand_var *ret;
 	char is[1024] = "";
-	size_t n, asked = 0, len = 0;
+	size_t asked = 0, len = 0;
+	struct expand_env e;
 	struct arena a;
 
 	if (!spec)
 		fail_msg("%s: %s: %s", entries, diag.items[0].pointer,
 			 diag.items[0].text);
 	arena_init(&a, 1 << 16);
-	assert_int_equal(expand_env(&a, &spec->members[0], pod_text, &asked, &ret, &n),
-			 0);
-	for (size_t i = 0; i < n; i++)
+	assert_int_equal(expand_env_init(&e, &a, spec->members[0].n_env), 0);
+	assert_int_equal(expand_env(&e, &a, &spec->members[0], pod_text, &asked), 0);
+	for (size_t i = 0; i < e.n; i++)
 		len += (size_t)snprintf(is + len, sizeof(is) - len, "%s%s=%s",
-					i ? " " : "", ret[i].name, ret[i].value);
+					i ? " " : "", e.vars[i].name, e.vars[i].value);
 	assert_string_equal(is, expected);
 	assert_int_equal(asked, n_asked);
 	arena_free(&a);
@@ -260,9 +271,9 @@ static void test_growth_is_bounded(void **state)
 	static const char *const values[] = { "$(A)$(A)$(A)$(A)", "$(B)$(B)$(B)$(B)" };
 	struct spec_env env[64];
 	struct container_spec spec = { .env = env, .n_env = ARRAY_SIZE(env) };
-	struct expand_var *ret;
+	struct expand_env e;
 	struct arena a;
-	size_t n, i;
+	size_t i;
 
 	(void)state;
 	env[0] = (struct spec_env){ .name = "A", .value = "0123456789abcdef" };
@@ -270,7 +281,8 @@ static void test_growth_is_bounded(void **state)
 		env[i] = (struct spec_env){ .name = names[i % 2],
 					    .value = values[(i + 1) % 2] };
 	arena_init(&a, 1 << 20);
-	assert_int_equal(expand_env(&a, &spec, NULL, NULL, &ret, &n), -ENOMEM);
+	assert_int_equal(expand_env_init(&e, &a, spec.n_env), 0);
+	assert_int_equal(expand_env(&e, &a, &spec, NULL, NULL), -ENOMEM);
 	assert_true(a.used_bytes <= a.limit_bytes);
 	arena_free(&a);
 }

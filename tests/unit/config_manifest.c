@@ -308,7 +308,7 @@ static void test_list_keeps_neighbours(void **state)
 		      "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'b','name':'b'}"
 		      ","
 		      "'spec':{'containers':[],'hostPID':true}},"
-		      "{'apiVersion':'v1','kind':'Secret','metadata':{'name':'s'}},"
+		      "{'apiVersion':'v1','kind':'Service','metadata':{'name':'s'}},"
 		      "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a'},'spec':"
 		      "{" CONS "}},"
 		      "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a',"
@@ -318,19 +318,19 @@ static void test_list_keeps_neighbours(void **state)
 	assert_int_equal(m.n_pods, 5);
 	assert_int_equal(diag.errors, 5);
 	assert_non_null(m.pods[0].spec);
-	assert_int_equal(m.pods[0].n_diag, 1); /* a warning */
+	assert_int_equal(m.pods[0].id.n_diag, 1); /* a warning */
 	assert_null(m.pods[1].spec);
-	assert_string_equal(m.pods[1].name, "b");
-	assert_string_equal(m.pods[1].namespace, "default");
-	assert_int_equal(m.pods[1].first_diag, 1);
-	assert_int_equal(m.pods[1].n_diag, 3);
+	assert_string_equal(m.pods[1].id.name, "b");
+	assert_string_equal(m.pods[1].id.namespace, "default");
+	assert_int_equal(m.pods[1].id.first_diag, 1);
+	assert_int_equal(m.pods[1].id.n_diag, 3);
 	assert_int_equal(diag.items[1].kind, DIAG_DUPLICATE);
 	assert_string_equal(diag.items[1].pointer, "/items/1/metadata/name");
 	assert_null(m.pods[2].spec);
-	assert_string_equal(m.pods[2].name, "");
-	assert_int_equal(m.pods[2].n_diag, 1);
+	assert_string_equal(m.pods[2].id.name, "");
+	assert_int_equal(m.pods[2].id.n_diag, 1);
 	assert_null(m.pods[3].spec); /* default/a again */
-	assert_string_equal(diag.items[m.pods[3].first_diag].pointer,
+	assert_string_equal(diag.items[m.pods[3].id.first_diag].pointer,
 			    "/items/3/metadata/name");
 	assert_non_null(m.pods[4].spec);
 	manifest_free(&m);

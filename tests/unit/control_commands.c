@@ -142,7 +142,7 @@ static void test_create(void **state)
 	static const struct row rows[] = {
 		{ RUN("pod-create", "\"manifest\":" POD("one", "")),
 		  "{\"return\":{\"created\":[{\"namespace\":\"default\",\"name\":\"one\","
-		  "\"uid\":\"uid-1\"}],\"refused\":[]}}" },
+		  "\"uid\":\"uid-1\"}],\"refused\":[],\"applied\":[]}}" },
 		{ RUN("pod-create", "\"manifest\":" POD("one", "")), "pod one exists" },
 		{ RUN("pod-create", "\"manifest\":" POD("two", ",\"imagge\":1")),
 		  "\"pointer\":\"/spec/containers/0/imagge\"" },

@@ -72,6 +72,45 @@ int pods_create(struct pods *pods, struct pod_spec *spec, struct pod **ret, stru
 	return 0;
 }
 
+static char fake_objects[256]; /* "KIND NAMESPACE/NAME; " of each that came or went */
+static int fake_object_error;
+
+int pods_apply_object(struct pods *pods, struct object_spec *spec,
+		      enum object_change *ret, struct err *e)
+{
+	size_t len = strlen(fake_objects);
+
+	(void)pods;
+	if (fake_object_error)
+		return err_setx(e, STAGE_CONFIG, fake_object_error, "it is immutable");
+	(void)snprintf(fake_objects + len, sizeof(fake_objects) - len, "%s %s/%s; ",
+		       object_kind_name(spec->kind), spec->namespace, spec->name);
+	*ret = OBJECT_CONFIGURED;
+	object_spec_free(spec);
+	return 0;
+}
+
+int pods_delete_object(struct pods *pods, enum object_kind kind, const char *namespace,
+		       const char *name)
+{
+	(void)pods;
+	if (strcmp(name, "there") != 0)
+		return -ENOENT;
+	(void)snprintf(fake_objects, sizeof(fake_objects), "deleted %s %s/%s",
+		       object_kind_name(kind), namespace, name);
+	return 0;
+}
+
+struct json_object *pods_objects_json(const struct pods *pods, const char *namespace)
+{
+	struct json_object *list = json_object_new_array();
+
+	(void)pods;
+	(void)json_object_array_add(list,
+				    json_object_new_string(namespace ? namespace : "*"));
+	return list;
+}
+
 struct pod *pods_find(struct pods *pods, const char *namespace, const char *name)
 {
 	(void)pods;

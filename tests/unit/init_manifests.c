@@ -22,6 +22,9 @@
 #include "init/manifests.h"
 #include "pod/pods.h"
 
+#define OBJECT(name)                                                                   \
+	"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" name \
+	"\"}}"
 #define POD(name)                                                                \
 	"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"" name \
 	"\"},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"busybox\"}]}}"
@@ -53,16 +56,29 @@ int pods_create(struct pods *p, struct pod_spec *spec, struct pod **ret, struct 
 	return 0;
 }
 
+int pods_apply_object(struct pods *p, struct object_spec *spec, enum object_change *ret,
+		      struct err *e)
+{
+	assert_ptr_equal(p, &pods);
+	if (!strcmp(spec->name, "fixed"))
+		return err_setx(e, STAGE_CONFIG, EPERM, "it is immutable");
+	strcat(strcat(got.created, "+"), spec->name);
+	strcat(got.created, " ");
+	*ret = OBJECT_CREATED;
+	object_spec_free(spec); /* taken */
+	return 0;
+}
+
 int pods_refuse(struct pods *p, const struct manifest_pod *pod, const struct diag *diag,
 		struct err *e)
 {
 	assert_ptr_equal(p, &pods);
 	(void)e;
-	assert_true(pod->first_diag + pod->n_diag <= diag->n + diag->dropped);
-	assert_true(pod->n_diag > 0);
-	assert_string_equal(pod->namespace, "default");
-	strcat(strcat(got.refused, pod->name), " ");
-	got.refused_diags += pod->n_diag;
+	assert_true(pod->id.first_diag + pod->id.n_diag <= diag->n + diag->dropped);
+	assert_true(pod->id.n_diag > 0);
+	assert_string_equal(pod->id.namespace, "default");
+	strcat(strcat(got.refused, pod->id.name), " ");
+	got.refused_diags += pod->id.n_diag;
 	return 0;
 }
 
@@ -217,6 +233,24 @@ static void a_pod_that_cannot_be_created_is_counted(void **state)
 	assert_true(said("pod twin: File exists"));
 }
 
+/* A List may name the pod first: what it needs is there when it starts. */
+static void objects_come_before_pods(void **state)
+{
+	(void)state;
+	put("1.json",
+	    "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[" POD("a") "," OBJECT(
+		    "cm") "," OBJECT("fixed") ",{"
+					      "\"apiVersion\":\"v1\",\"kind\":\"Secret\","
+					      "\"metadata\":{\"name\":"
+					      "\"s\"},\"data\":{\"a\":\"?\"}}]}");
+	put("2.json", OBJECT("later"));
+	(void)load();
+	assert_string_equal(got.created, "+cm a +later ");
+	assert_string_equal(got.refused, "");
+	assert_true(said("it is immutable"));
+	assert_true(said("/items/3/data/a: must be base64"));
+}
+
 static void no_folder_holds_no_pods(void **state)
 {
 	(void)state;
@@ -292,6 +326,7 @@ int main(void)
 		CASE(a_bad_neighbour_stops_nobody),
 		CASE(what_cannot_be_read_is_refused_by_its_name),
 		CASE(a_pod_that_cannot_be_created_is_counted),
+		CASE(objects_come_before_pods),
 		CASE(no_folder_holds_no_pods),
 		CASE(what_is_no_folder_is_an_error),
 		CASE(it_can_be_stopped_in_the_middle),

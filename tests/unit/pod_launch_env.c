@@ -46,18 +46,20 @@ static int down(void **state)
 
 static void ask(const char *name, enum env_source source, const char *value)
 {
-	env[container.n_env++] = (struct spec_env){ name, value, source };
+	env[container.n_env++] =
+		(struct spec_env){ .name = name, .value = value, .source = source };
 }
 
 static const char *value_of(const char *name)
 {
-	struct expand_var *vars = NULL;
-	size_t n = 0;
+	struct expand_env e;
+	struct err why = { 0 };
 
-	assert_int_equal(launch_env_expand(&plan, &member, &vars, &n), 0);
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(vars[i].name, name))
-			return vars[i].value;
+	if (launch_env_expand(&plan, &member, &e, &why) < 0)
+		fail_msg("%s", why.text);
+	for (size_t i = 0; i < e.n; i++)
+		if (!strcmp(e.vars[i].name, name))
+			return e.vars[i].value;
 	return NULL;
 }
 

@@ -3,6 +3,9 @@
 that sees the machine's tree; who is killed when memory ends.
 """
 
+import json
+from pathlib import Path
+
 from guest import CommandError, container, pod
 from harness import VMCase
 
@@ -56,6 +59,36 @@ class Resources(VMCase):
         self.assertEqual(self.groups("lim", None, "cpu.max", "cpu.weight", "memory.max"),
                          ["150000 100000", "59", str(64 << 20)])
         self.assertEqual(guest.status("lim")["qosClass"], "Burstable")
+
+    def test_resources_in_the_environment(self):
+        def ref(name, resource, divisor):
+            return {"name": name, "valueFrom": {"resourceFieldRef": {
+                "resource": resource, "divisor": divisor}}}
+        guest = self.create("env", container("c", "echo $LC $LCM $RC $RCM $LM $LMI $RM $RMK", env=[
+            ref("LC", "limits.cpu", "0"), ref("LCM", "limits.cpu", "1m"),
+            ref("RC", "requests.cpu", "1"), ref("RCM", "requests.cpu", "1m"),
+            ref("LM", "limits.memory", "1"), ref("LMI", "limits.memory", "1Mi"),
+            ref("RM", "requests.memory", "0"), ref("RMK", "requests.memory", "1k")],
+            resources={"limits": {"cpu": "250m", "memory": "64Mi"},
+                       "requests": {"cpu": "125m", "memory": "32Mi"}}))
+        guest.wait_log("env", "c", "1 250 1 125 67108864 64 33554432 33555", timeout=60)
+
+    def test_a_volume_in_memory_is_bounded_by_the_pod(self):
+        guest = self.create("mem", container("c", "df -k /m | tail -1 | awk '{print $2}'", volumeMounts=[
+            {"name": "m", "mountPath": "/m"}], resources={"limits": {"memory": "64Mi"}}),
+            volumes=[{"name": "m", "emptyDir": {"medium": "Memory"}}])
+        guest.wait_log("mem", "c", "65536", timeout=60)
+
+    def test_the_example(self):
+        """examples/config.json as it is."""
+        manifest = json.loads((Path(__file__).parents[2] / "examples/config.json").read_text())
+        self.vm.command("pod-create", manifest=manifest)
+        self.addCleanup(self.vm.command, "pod-delete", name="app", graceSeconds=0)
+        self.vm.wait_event("POD_CHANGED", pod="app", timeout=60,
+                           where=lambda data: data["phase"] in ("Succeeded", "Failed"))
+        self.assertEqual([text for _, text in self.vm.log_lines("app", "main")], [
+            "hello", "listen 80", "root /www", 'tier="web"', "644 labels", "400 password",
+            "644 site.conf"])
 
     def test_none_is_the_least(self):
         guest = self.create("none", container("c", SLEEP))

@@ -155,6 +155,7 @@ SRC_rootfs := \
 	rootfs/image.c \
 	rootfs/image_ref.c \
 	rootfs/in_root.c \
+	rootfs/member_device.c \
 	rootfs/member_etc.c \
 	rootfs/member_root.c \
 	rootfs/member_system.c \
@@ -162,6 +163,7 @@ SRC_rootfs := \
 	rootfs/modules.c \
 	rootfs/mount_table.c \
 	rootfs/projected.c \
+	rootfs/sysctl.c \
 	rootfs/tree.c \
 	rootfs/unmount.c \
 	#
@@ -201,6 +203,7 @@ SRC_pod := \
 	pod/resolv_file.c \
 	pod/resources.c \
 	pod/sandbox.c \
+	pod/sysctls.c \
 	pod/status.c \
 	pod/status_json.c \
 	pod/volume_files.c \

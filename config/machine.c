@@ -92,6 +92,17 @@ static const char *machine_check_sysctl(const char *s)
 	return NULL;
 }
 
+/* Of the kubelet's --allowed-unsafe-sysctls. */
+static const char *machine_check_pattern(const char *s)
+{
+	size_t len = strlen(s), plain = strcspn(s, "*");
+
+	return len > 1 && len <= PORT_NAME_BYTES && plain + 1 >= len &&
+			       !strpbrk(s, "/ \t") ?
+		       NULL :
+		       "a sysctl's name with dots, or the beginning of one and '*'";
+}
+
 static void machine_read_sysctl(struct json_reader *r, const struct json_at *at,
 				struct machine_sysctl *ret)
 {
@@ -193,6 +204,8 @@ static const struct field machine_fields[] = {
 		 .check = machine_check_module),
 	FIELD_AT("coldplug", FIELD_BOOL, struct machine, coldplug),
 	FIELD_CALL("sysctls", FIELD_OBJECT, machine_read_sysctls),
+	FIELD_AT("allowedUnsafeSysctls", FIELD_STRINGS, struct machine, unsafe_sysctls,
+		 .check = machine_check_pattern),
 	FIELD_CALL("network", FIELD_OBJECT, machine_read_network),
 	FIELD_AT("imageDir", FIELD_STRING, struct machine, image_dir,
 		 .check = name_check_path),

@@ -78,6 +78,9 @@ struct machine {
 	const char *hostname; /* default "podinit" */
 	const char **modules; /* NULL-terminated; never NULL */
 	bool coldplug;        /* default true: load modules for the hardware found */
+	/* Names, or prefixes that end in '*', that pods may have; NULL-terminated, NULL =
+	 * none. */
+	const char **unsafe_sysctls;
 	size_t n_sysctls;
 	struct machine_sysctl *sysctls;
 

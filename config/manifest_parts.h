@@ -17,6 +17,7 @@
 #define MANIFEST_ENV     1024
 #define MANIFEST_PORTS   256
 #define MANIFEST_ITEMS   1024 /* of one source of a volume */
+#define MANIFEST_SYSCTLS 64
 #define MANIFEST_SOURCES 64
 
 /* What an API server adds to any .metadata. */

@@ -11,8 +11,9 @@
 #include "config/capability_name.h"
 #include "config/manifest_parts.h"
 
-#define ID_MAX     2147483647 /* ValidateUserID(), ValidateGroupID() */
-#define GROUPS_MAX 32         /* supplementalGroups */
+#define ID_MAX       2147483647 /* ValidateUserID(), ValidateGroupID() */
+#define GROUPS_MAX   32         /* supplementalGroups */
+#define SYSCTL_BYTES 253
 
 static const char *const proc_mount_words[] = { "Default", "Unmasked", NULL };
 static const char *const groups_words[] = { "Merge", "Strict", NULL };
@@ -34,7 +35,6 @@ static void read_apparmor(struct json_reader *r, const struct json_at *at, void 
 
 struct container_read {
 	struct container_spec *spec;
-	bool privileged;
 	bool asks_sys_admin; /* "CAP_SYS_ADMIN", written like that */
 };
 
@@ -133,9 +133,8 @@ static void read_privileged(struct json_reader *r, const struct json_at *at, voi
 {
 	struct container_read *c = out;
 
-	c->privileged = json_object_get_boolean(at->value);
-	if (c->privileged)
-		json_refuse(r, at);
+	(void)r;
+	c->spec->privileged = json_object_get_boolean(at->value);
 }
 
 static void read_escalation(struct json_reader *r, const struct json_at *at, void *out)
@@ -143,7 +142,7 @@ static void read_escalation(struct json_reader *r, const struct json_at *at, voi
 	struct container_read *c = out;
 
 	c->spec->no_new_privs = !json_object_get_boolean(at->value);
-	if (c->spec->no_new_privs && c->privileged)
+	if (c->spec->no_new_privs && c->spec->privileged)
 		json_fault(r, at, DIAG_VALUE,
 			   "allowPrivilegeEscalation must not be false when privileged "
 			   "is true");
@@ -217,6 +216,71 @@ static void read_fs_group(struct json_reader *r, const struct json_at *at, void 
 		p->spec->fs_group = id;
 }
 
+/* SysctlFmt of core/validation: parts of a-z, 0-9, '-' and '_', with '.' or '/' between;
+ * they are kept with dots between the parts. */
+static const char *check_sysctl(const char *s)
+{
+	static const char rule[] = "a sysctl's name such as \"net.ipv4.tcp_syncookies\"";
+	size_t len = strlen(s);
+
+	if (len == 0 || len > SYSCTL_BYTES ||
+	    strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-_./") != len)
+		return rule;
+	for (size_t i = 0; i <= len; i++) {
+		bool edge = i == 0 || i == len || strchr("./", s[i - 1]) ||
+			    strchr("./", s[i]);
+
+		/* Each part begins and ends with a letter or a digit. */
+		if (edge &&
+		    ((i > 0 && !strchr("./", s[i - 1]) && strchr("-_", s[i - 1])) ||
+		     (i < len && strchr("-_", s[i])) ||
+		     (i > 0 && i < len && strchr("./", s[i - 1]) && strchr("./", s[i]))))
+			return rule;
+	}
+	return strchr("./", s[0]) || strchr("./", s[len - 1]) ? rule : NULL;
+}
+
+static const struct field sysctl_fields[] = {
+	FIELD_AT("name", FIELD_STRING, struct spec_pair, key, .check = check_sysctl,
+		 .required = true),
+	FIELD_AT("value", FIELD_STRING, struct spec_pair, value, .required = true),
+	FIELD_TABLE_END,
+};
+
+static void read_sysctl(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct pod_spec *spec = out;
+	struct json_at name = json_member(at, "name");
+	struct spec_pair pair = { NULL, "" };
+	char *dotted;
+
+	json_fields_read(r, at, sysctl_fields, &pair);
+	dotted = pair.key ? json_keep(r, pair.key) : NULL;
+	if (!dotted)
+		return;
+	/* "net/ipv4/conf/eth0.1/x" and "net.ipv4.conf.eth0/1.x" are the same one. */
+	if (dotted[strcspn(dotted, "./")] == '/')
+		for (char *p = dotted; *p; p++)
+			*p = *p == '/' ? '.' : *p == '.' ? '/' : *p;
+	for (size_t i = 0; i < spec->n_sysctls; i++)
+		if (strcmp(spec->sysctls[i].key, dotted) == 0)
+			json_fault(r, &name, DIAG_DUPLICATE, "duplicate sysctl \"%s\"",
+				   dotted);
+	spec->sysctls[spec->n_sysctls++] = (struct spec_pair){ .key = dotted,
+							       .value = pair.value };
+}
+
+static void read_sysctls(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct pod_read *p = out;
+
+	if (!manifest_check_length(r, at, MANIFEST_SYSCTLS))
+		return;
+	p->spec->sysctls = json_keep_array(r, json_length(at), sizeof(*p->spec->sysctls));
+	if (p->spec->sysctls)
+		json_list_read(r, at, read_sysctl, p->spec);
+}
+
 static const struct field pod_fields[] = {
 	FIELD_AT("runAsUser", FIELD_INT, struct pod_read, user.uid, .min = 0,
 		 .max = ID_MAX),
@@ -228,7 +292,7 @@ static const struct field pod_fields[] = {
 		 .words = groups_words),
 	FIELD_CALL("fsGroup", FIELD_INT, read_fs_group),
 	FIELD_IGNORE("fsGroupChangePolicy", FIELD_STRING),
-	FIELD_REFUSE("sysctls", FIELD_LIST, "[]"),
+	FIELD_CALL("sysctls", FIELD_LIST, read_sysctls),
 	FIELD_REFUSE("seccompProfile", FIELD_OBJECT, NULL),
 	FIELD_CALL("appArmorProfile", FIELD_OBJECT, read_apparmor),
 	FIELD_IGNORE("seLinuxOptions", FIELD_OBJECT, .harmless = "{}",

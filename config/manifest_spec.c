@@ -104,6 +104,8 @@ static void read_service_account(struct json_reader *r, const struct json_at *at
 /* Fields that others depend on come first, what is merged into containers last. */
 static const struct field spec_fields[] = {
 	FIELD_AT("hostNetwork", FIELD_BOOL, struct pod_spec, host_network),
+	FIELD_AT("hostPID", FIELD_BOOL, struct pod_spec, host_pid),
+	FIELD_AT("hostIPC", FIELD_BOOL, struct pod_spec, host_ipc),
 	FIELD_AT("restartPolicy", FIELD_WORD, struct pod_spec, restart,
 		 .words = restart_words),
 	FIELD_AT("terminationGracePeriodSeconds", FIELD_INT, struct pod_spec,
@@ -128,8 +130,6 @@ static const struct field spec_fields[] = {
 	FIELD_REFUSE("activeDeadlineSeconds", FIELD_INT, NULL, .min = 1,
 		     .max = SECONDS_MAX),
 	FIELD_REFUSE("ephemeralContainers", FIELD_LIST, "[]"),
-	FIELD_REFUSE("hostIPC", FIELD_BOOL, "false"),
-	FIELD_REFUSE("hostPID", FIELD_BOOL, "false"),
 	FIELD_REFUSE("hostUsers", FIELD_BOOL, "true"),
 	FIELD_REFUSE("readinessGates", FIELD_LIST, "[]"),
 	FIELD_REFUSE("resourceClaims", FIELD_LIST, "[]"),

@@ -237,6 +237,7 @@ struct container_spec {
 
 	struct spec_user user; /* the pod's securityContext is merged in */
 	bool no_new_privs;     /* allowPrivilegeEscalation: false */
+	bool privileged;       /* every capability and device, nothing masked */
 	bool read_only_root;   /* readOnlyRootFilesystem */
 	struct spec_caps caps;
 	struct spec_resources resources;
@@ -264,7 +265,7 @@ struct pod_spec {
 	const char *hostname_override; /* NULL = none; wins over the two above */
 	bool hostname_is_fqdn;         /* setHostnameAsFQDN */
 	const char *service_account;   /* NULL = none; text of a fieldRef only */
-	bool host_network;
+	bool host_network, host_pid, host_ipc;
 	size_t n_aliases;
 	struct spec_host_alias *aliases;
 	struct spec_dns dns;
@@ -277,6 +278,8 @@ struct pod_spec {
 	bool own_groups_only; /* supplementalGroupsPolicy Strict: not those of the image
 			       */
 	int64_t fs_group;     /* -1 = none */
+	size_t n_sysctls;
+	struct spec_pair *sysctls; /* dots between the parts */
 
 	size_t n_volumes;
 	struct spec_volume *volumes;

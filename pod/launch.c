@@ -234,10 +234,12 @@ static int check_non_root(const struct member *m, const struct image *image,
 static int plan_fill(struct launch_plan *p, const struct member *m,
 		     const struct image *image, struct err *e)
 {
+	static const struct spec_caps every = { .add_all = true };
 	struct expand_env env = { 0 };
 	int r;
 
-	p->caps = caps_of(&m->spec->caps);
+	p->caps = m->spec->privileged ? caps_of(&every) : caps_of(&m->spec->caps);
+	p->root.privileged = m->spec->privileged;
 	(void)snprintf(
 		p->oom_score, sizeof(p->oom_score), "%d",
 		resources_oom_score(m->pod->spec, m->spec, m->pod->pods->memory_bytes));
@@ -365,7 +367,9 @@ static int start(struct member *m, const struct log_ends *ends, struct err *e)
 	if (group < 0 || fd_set_nonblock(start) < 0)
 		return err_set(e, STAGE_CGROUP, errno, "open cgroup %s", m->cgroup);
 
-	pid = proc_clone(CLONE_NEWNS | CLONE_NEWPID, group, &pidfd);
+	pid = proc_clone(m->pod->spec->host_pid ? CLONE_NEWNS :
+						  CLONE_NEWNS | CLONE_NEWPID,
+			 group, &pidfd);
 	if (pid == 0)
 		launch_child_main(&child);
 	if (pid < 0)

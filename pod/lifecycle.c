@@ -289,6 +289,15 @@ void pod_advance(struct pod *pod)
 	}
 }
 
+void pod_reject(struct pod *pod, const char *reason, const char *message)
+{
+	log_warn("pod %s/%s: %s: %s", pod->namespace, pod->name, reason, message);
+	pod->reason = reason;
+	free(pod->message);
+	pod->message = strdup(message); /* without memory the reason says it */
+	stop(pod, 0);
+}
+
 void pod_stop(struct pod *pod, int64_t grace_ms)
 {
 	if (pod->state != POD_ENDED)

@@ -106,6 +106,7 @@ struct condition {
 
 struct sandbox {
 	int uts_fd, ipc_fd, net_fd; /* -1 = the machine's */
+	bool made;                  /* the namespaces and volumes stand */
 	int sock;                   /* our end while the child works, else -1 */
 	struct child child;
 	struct backoff backoff;
@@ -222,6 +223,9 @@ static inline bool member_started(const struct member *m)
 /* Called by member.c after an attempt is over and published. Decides by restart policy:
  * true = restart after *ret_delay_ns. */
 bool pod_wants_restart(struct pod *pod, struct member *m, int64_t *ret_delay_ns);
+
+/* It may not run here, and never started: Failed with this reason (static). */
+void pod_reject(struct pod *pod, const char *reason, const char *message);
 
 /* Looks at everything and makes the next step; safe to call any time. */
 void pod_advance(struct pod *pod);

@@ -21,6 +21,7 @@
 #include "pod/names.h"
 #include "pod/network.h"
 #include "pod/pod.h"
+#include "pod/sysctls.h"
 #include "pod/volumes.h"
 
 #define SANDBOX_TIMEOUT_NS (10 * NSEC_PER_SEC) /* milliseconds when all is well */
@@ -38,6 +39,7 @@ void sandbox_release(struct sandbox *s)
 	fd_close(&s->ipc_fd);
 	fd_close(&s->net_fd);
 	fd_close(&s->sock);
+	s->made = false;
 	loop_timer_cancel(&s->retry);
 }
 
@@ -94,19 +96,25 @@ static int sandbox_run(void *arg)
 		return 1;
 	}
 	/* A pod on the machine's network has the machine's name too, as in Kubernetes. */
-	if (unshare(host ? CLONE_NEWIPC : CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET) < 0)
+	if (unshare((pod->spec->host_ipc ? 0 : CLONE_NEWIPC) |
+		    (host ? 0 : CLONE_NEWUTS | CLONE_NEWNET)) < 0)
 		return fail("unshare", errno);
-	fds[n++] = open("/proc/self/ns/ipc", O_RDONLY | O_CLOEXEC);
+	if (!pod->spec->host_ipc)
+		fds[n++] = open("/proc/self/ns/ipc", O_RDONLY | O_CLOEXEC);
+	if (!host && furnish(pod, machine))
+		return 1;
+	if (sysctls_apply(pod->spec, &e) < 0) {
+		(void)dprintf(STDERR_FILENO, "%s", e.text);
+		return 1;
+	}
 	if (!host) {
-		if (furnish(pod, machine))
-			return 1;
 		fds[n++] = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
 		fds[n++] = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (fds[i] < 0)
 			return fail("open namespace", errno);
-	r = fd_send(SANDBOX_SOCK, fds, n, 's');
+	r = n ? fd_send(SANDBOX_SOCK, fds, n, 's') : 0;
 	return r < 0 ? fail("pass namespaces", -r) : 0;
 }
 
@@ -158,9 +166,10 @@ static void sandbox_take(struct pod *pod)
 {
 	struct sandbox *s = &pod->sandbox;
 	int fds[FD_PASS_MAX];
-	size_t n = 0, want = pod->spec->host_network ? 1 : 3;
+	bool own_ipc = !pod->spec->host_ipc, own_net = !pod->spec->host_network;
+	size_t n = 0, want = own_ipc + (own_net ? 2 : 0), at = 0;
 	char tag;
-	int r = fd_receive(s->sock, fds, &n, &tag);
+	int r = want ? fd_receive(s->sock, fds, &n, &tag) : 0;
 
 	fd_close(&s->sock);
 	if (r < 0 || n != want) {
@@ -169,11 +178,13 @@ static void sandbox_take(struct pod *pod)
 		sandbox_failed(pod, "namespaces were not passed");
 		return;
 	}
-	s->ipc_fd = fds[0];
-	if (want == 3) {
-		s->uts_fd = fds[1];
-		s->net_fd = fds[2];
+	if (own_ipc)
+		s->ipc_fd = fds[at++];
+	if (own_net) {
+		s->uts_fd = fds[at++];
+		s->net_fd = fds[at++];
 	}
+	s->made = true;
 	network_made(pod);
 	volumes_ready(pod);
 	pod_advance(pod);
@@ -205,11 +216,16 @@ static void sandbox_retry(struct loop_timer *timer)
 void sandbox_start(struct pod *pod)
 {
 	struct sandbox *s = &pod->sandbox;
+	struct err e = { 0 };
 	int socks[2], r;
 
 	s->retry.fn = sandbox_retry;
-	if (pod->state != POD_CREATED || child_running(&s->child) || s->ipc_fd >= 0)
+	if (pod->state != POD_CREATED || child_running(&s->child) || s->made)
 		return;
+	if (sysctls_check(pod->pods->machine, pod->spec, &e) < 0) {
+		pod_reject(pod, "SysctlForbidden", e.text);
+		return;
+	}
 	/* The network starts those that wait for it, but nobody who has a retry to come.
 	 */
 	loop_timer_cancel(&s->retry);
@@ -240,5 +256,5 @@ void sandbox_start(struct pod *pod)
 
 bool sandbox_ready(const struct pod *pod)
 {
-	return pod->sandbox.ipc_fd >= 0 && network_up(pod);
+	return pod->sandbox.made && network_up(pod);
 }

@@ -265,7 +265,7 @@ static void put_addresses(json *o, const struct pod *pod)
 
 	put_ips(o, ips, network_host_ips(pod->pods, ips, ARRAY_SIZE(ips)), "hostIP",
 		"hostIPs");
-	if (pod->sandbox.ipc_fd >= 0 || pod->state > POD_CREATED)
+	if (pod->sandbox.made || pod->state > POD_CREATED)
 		put_ips(o, ips, network_ips(pod, ips, ARRAY_SIZE(ips)), "podIP",
 			"podIPs");
 }

@@ -14,6 +14,9 @@
 /* /proc /sys /sys/fs/cgroup /dev and what is in it, masked and read-only paths. */
 int member_system_mount(const struct member_root *root, struct step *s);
 
+/* The machine's devices into the member's /dev, which is mounted. */
+int member_devices_copy(const struct member_root *root, struct step *s);
+
 /* Before the volumes: /etc/hostname, and the pod's names at /dev/podinit. */
 int member_etc_prepare(const struct member_root *root, int root_fd, struct step *s);
 

@@ -114,7 +114,8 @@ static int overlay_mount(const struct member_root *root, struct step *s)
 	if (options.overflow)
 		return step_fail(s, STAGE_MOUNT, ENAMETOOLONG, "open image root",
 				 root->lower);
-	if (mount("overlay", "root", "overlay", MS_NODEV, options.data) < 0) {
+	if (mount("overlay", "root", "overlay", root->privileged ? 0 : MS_NODEV,
+		  options.data) < 0) {
 		int code = errno;
 
 		/* The kernel's ENOENT does not tell which directory it means. */

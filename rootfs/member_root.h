@@ -33,9 +33,10 @@ struct member_root {
 	uint64_t upper_bytes; /* size of the writable layer, 0 = tmpfs' default */
 	bool user_ns;         /* overlay option userxattr; device nodes bound, not made */
 	bool read_only;       /* readOnlyRootFilesystem: when all is in its place */
-	bool own_net;         /* false: /sys is bound from the machine, read-only */
-	int tty_fd;           /* >= 0: the pty's slave, bound on /dev/console */
-	size_t n_mounts;      /* sorted, parents first */
+	bool privileged; /* nothing masked, /sys writable, all devices of the machine */
+	bool own_net;    /* false: /sys is bound from the machine, read-only */
+	int tty_fd;      /* >= 0: the pty's slave, bound on /dev/console */
+	size_t n_mounts; /* sorted, parents first */
 	const struct root_mount *mounts;
 	const char *working_dir; /* made when missing, as runc does; NULL or "/" = none */
 	const char *hostname;    /* written to /etc/hostname of the writable layer */

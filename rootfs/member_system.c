@@ -110,11 +110,11 @@ static int read_only_at(const char *path, struct step *s)
 /* Without a network namespace of its own the member gets the machine's sysfs. It is
  * bound alone, so that tracefs and the rest below it stay out; where mounts below are
  * locked (user_namespaces) the kernel only gives the whole tree. */
-static int sys_bind(struct step *s)
+static int sys_bind(const struct member_root *root, struct step *s)
 {
 	struct mount_attr attr = {
-		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-			    MOUNT_ATTR_NOEXEC,
+		.attr_set = (root->privileged ? 0 : MOUNT_ATTR_RDONLY) |
+			    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
 	};
 	unsigned int deep = 0;
 	_cleanup_close_ int tree_fd = open_tree(AT_FDCWD, "/sys",
@@ -136,10 +136,11 @@ static int sys_bind(struct step *s)
 
 /* mount(2) refuses a file system on a mount of the same one, which a /sys bound with all
  * that is below it may bring; move_mount(2) does not ask. */
-static int cgroup_cover(void)
+static int cgroup_cover(bool writable)
 {
-	const unsigned int attrs = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-				   MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+	const unsigned int attrs = (writable ? 0 : MOUNT_ATTR_RDONLY) |
+				   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+				   MOUNT_ATTR_NOEXEC;
 	_cleanup_close_ int context_fd = fsopen("cgroup2", FSOPEN_CLOEXEC);
 	_cleanup_close_ int mount_fd = -1;
 
@@ -153,12 +154,13 @@ static int cgroup_cover(void)
 			  MOVE_MOUNT_F_EMPTY_PATH);
 }
 
-static int cgroup_mount(struct step *s)
+static int cgroup_mount(const struct member_root *root, struct step *s)
 {
-	int r = mount("cgroup", "sys/fs/cgroup", "cgroup2", SECURE | MS_RDONLY, NULL);
+	int r = mount("cgroup", "sys/fs/cgroup", "cgroup2",
+		      root->privileged ? SECURE : SECURE | MS_RDONLY, NULL);
 
 	if (r < 0 && errno == EBUSY)
-		r = cgroup_cover();
+		r = cgroup_cover(root->privileged);
 	return r < 0 ? mount_failed(s, "mount cgroup2 on", "/sys/fs/cgroup") : 0;
 }
 
@@ -169,15 +171,15 @@ static int sys_mount(const struct member_root *root, struct step *s)
 	if (r < 0)
 		return r;
 	if (!root->own_net) {
-		r = sys_bind(s);
+		r = sys_bind(root, s);
 	} else if (mount("sysfs", "sys", "sysfs", SECURE, NULL) < 0) {
 		r = mount_failed(s, "mount sysfs on", "/sys");
-	} else {
+	} else if (!root->privileged) {
 		/* Read-only by mount, not by MS_RDONLY at birth: the super block belongs
 		 * to all who share the network namespace. */
 		r = read_only_at("/sys", s);
 	}
-	return r < 0 ? r : cgroup_mount(s);
+	return r < 0 ? r : cgroup_mount(root, s);
 }
 
 /* An empty file to bind a device or a terminal on. */
@@ -245,7 +247,8 @@ static int dev_mount(const struct member_root *root, struct step *s)
 
 	if (r < 0)
 		return r;
-	if (mount("tmpfs", "dev", "tmpfs", MS_NOSUID | MS_NODEV | MS_STRICTATIME,
+	if (mount("tmpfs", "dev", "tmpfs",
+		  MS_NOSUID | MS_STRICTATIME | (root->privileged ? 0 : MS_NODEV),
 		  DEV_OPTIONS) < 0)
 		return mount_failed(s, "mount tmpfs on", "/dev");
 	for (size_t i = 0; i < ARRAY_SIZE(dev_nodes); i++) {
@@ -329,6 +332,8 @@ int member_system_mount(const struct member_root *root, struct step *s)
 		r = sys_mount(root, s);
 	if (r == 0)
 		r = dev_mount(root, s);
+	if (root->privileged)
+		return r < 0 ? r : member_devices_copy(root, s);
 	if (r == 0)
 		r = mask_paths(s);
 	if (r == 0)

@@ -35,9 +35,14 @@ def accelerator(kernel):
     return "kvm" if _kvm_works(str(kernel)) else "tcg"
 
 
+def named():
+    """Without a trial: what a command line that is run elsewhere begins with."""
+    return "kvm" if os.access("/dev/kvm", os.R_OK | os.W_OK) else "tcg"
+
+
 @functools.cache
 def _kvm_works(kernel):
-    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+    if named() == "tcg":
         return False
     key = _key(kernel)
     known = _read_cache()

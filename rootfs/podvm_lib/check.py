@@ -56,7 +56,7 @@ def _references(texts):
         document = json.loads(text)
         items = document["items"] if document["kind"] == "List" else [document]
         for pod in items:
-            if pod["kind"] != "Pod":
+            if pod.get("kind", "Pod") != "Pod":
                 continue
             spec = pod["spec"]
             for member in (spec.get("initContainers") or []) + spec["containers"]:

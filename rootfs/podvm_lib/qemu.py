@@ -13,8 +13,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from . import PodvmError, os_text, paths
-from .accel import accelerator
+from . import PodvmError, accel, os_text, paths
 from .initramfs import EXTRA_PORT, PORT
 
 DEBUG_EXIT_PORT = 0xF4
@@ -39,12 +38,13 @@ class Machine:
         self.forwards = forwards
 
 
-def command(machine, control, extra=None, qmp=None):
+def command(machine, control, extra=None, qmp=None, accelerator=None):
     """control, extra, qmp: where the sockets are, "path=FILE" or "fd=NUMBER" of one that
-    listens already. The guest's console is on standard input and output."""
+    listens already. The guest's console is on standard input and output. accelerator:
+    without one KVM, if it is here."""
     argv = [
         paths.tool("qemu-system-x86_64"), "-M", "q35",
-        "-accel", accelerator(machine.kernel), "-cpu", "max", "-m", str(machine.memory), "-smp", str(machine.cpus),
+        "-accel", accelerator or accel.named(), "-cpu", "max", "-m", str(machine.memory), "-smp", str(machine.cpus),
         "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
         "-kernel", str(machine.kernel), "-initrd", str(machine.initramfs),
         "-append", f"{COMMAND_LINE} {machine.append}".strip(),
@@ -94,7 +94,7 @@ class Qemu:
         if extra:
             listeners.append(_listen(extra))
             extra = f"fd={listeners[-1].fileno()}"
-        self.argv = command(machine, control, extra, qmp)
+        self.argv = command(machine, control, extra, qmp, accel.accelerator(machine.kernel))
         self._errors = open(self.directory / "qemu.err", "wb+")
         parent = os.getpid()
         # Its own session: Ctrl-C is podvm's, who asks the guest first.

@@ -72,6 +72,124 @@ class Environment(Isolation):
                          ["h1", "h1"])
 
 
+class Sysctls(Isolation):
+    def sysctls(self, **values):
+        return {"securityContext": {"sysctls": [
+            {"name": name, "value": value} for name, value in values.items()]}}
+
+    def test_of_the_pod_alone(self):
+        lines = self.output("cat /proc/sys/net/ipv4/ip_local_port_range "
+                            "/proc/sys/net/ipv4/ping_group_range",
+                            spec=self.sysctls(**{"net.ipv4.ip_local_port_range": "2000 3000",
+                                                 "net/ipv4/ping_group_range": "5 7"}))
+        self.assertEqual([line.split() for line in lines], [["2000", "3000"], ["5", "7"]])
+        self.assertNotEqual(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split(),
+                            ["2000", "3000"])
+
+    def test_forbidden(self):
+        for name, spec, words in (
+                ("kernel.msgmax", {}, "not allowlisted"),
+                ("vm.swappiness", {}, "not allowlisted"),
+                ("net.ipv4.tcp_syncookies", {"hostNetwork": True}, "hostNetwork"),
+                ("kernel.shm_rmid_forced", {"hostIPC": True}, "hostIPC")):
+            with self.subTest(name):
+                guest = self.start([pod("p", container("main", "echo ran"), **spec,
+                                        **self.sysctls(**{name: "1"}))], machine={
+                    **STAY, "allowedUnsafeSysctls": ["vm.*"]})
+                guest.wait_event("POD_CHANGED", pod="p",
+                                 where=lambda d: d["phase"] == "Failed")
+                status = guest.status("p")
+                self.assertEqual(status["reason"], "SysctlForbidden")
+                self.assertIn(f'forbidden sysctl: "{name}"', status["message"])
+                self.assertIn(words, status["message"])
+                self.assertEqual(guest.log_lines("p", "main"), [])
+                guest.command("pod-delete", name="p")
+                guest.wait_event("POD_DELETED", pod="p")
+
+    def test_allowed_by_the_machine(self):
+        lines = self.output("cat /proc/sys/net/ipv4/ip_forward", spec=self.sysctls(
+            **{"net.ipv4.ip_forward": "1"}), machine={
+                **STAY, "allowedUnsafeSysctls": ["kernel.msg*", "net.ipv4.ip_forward"]})
+        self.assertEqual(lines, ["1"])
+
+    def test_value_that_the_kernel_refuses(self):
+        guest = self.start([pod("p", container("main", "echo ran"), **self.sysctls(
+            **{"net.ipv4.ip_local_port_range": "many"}))], machine=STAY)
+        guest.wait_until(lambda: 'set sysctl net.ipv4.ip_local_port_range to "many": '
+                         "Invalid argument" in guest.status("p").get("message", ""),
+                         "the message", 10, every=0.02)
+
+
+class Shared(Isolation):
+    def links(self, **spec):
+        lines = self.output("for n in pid ipc net; do readlink /proc/self/ns/$n; done; "
+                            "readlink /proc/1/ns/pid 2>/dev/null; cat /proc/1/comm", spec=spec)
+        return lines
+
+    def of_pid1(self, name):
+        return os.readlink(f"/proc/{self.guest.pid}/ns/{name}")
+
+    def test_ipc(self):
+        pid, ipc, *_ = self.links(hostIPC=True)
+        self.assertEqual(ipc, self.of_pid1("ipc"))
+        self.assertNotEqual(pid, self.of_pid1("pid_for_children"))
+
+    def test_own(self):
+        _, ipc, net, *_ = self.links()
+        self.assertNotEqual(ipc, self.of_pid1("ipc"))
+        self.assertNotEqual(net, self.of_pid1("net"))
+
+    def test_all_of_the_machine(self):
+        pid, ipc, net, *_, comm = self.links(hostIPC=True, hostPID=True, hostNetwork=True)
+        self.assertEqual([pid, ipc, net], [self.of_pid1("pid"), self.of_pid1("ipc"),
+                                           self.of_pid1("net")])
+        self.assertEqual(comm, "podinit")
+
+    def test_what_is_left_of_a_pid_namespace_that_is_shared(self):
+        """No first process takes the others along, so the group does."""
+        guest = self.start([pod("p", container(
+            "main", "sleep 1000 & (trap '' TERM HUP; exec sleep 2000) & echo up; sleep 0.1"),
+            hostPID=True)], machine=STAY)
+        guest.wait_phase("p", "Succeeded")
+        left = [pid for pid in os.listdir("/proc") if pid.isdigit() and comm(pid) == "sleep" and
+                b"1000" in Path(f"/proc/{pid}/cmdline").read_bytes() and
+                os.readlink(f"/proc/{pid}/ns/pid") == self.of_pid1("pid")]
+        self.assertEqual(left, [])
+
+    def test_stop_in_a_shared_pid_namespace(self):
+        guest = self.start([pod("p", container("main", "trap 'echo bye; exit 3' TERM; echo up; "
+                                               "while :; do sleep 0.05; done"),
+                                hostPID=True)], machine=STAY)
+        guest.wait_log("p", "main", "up")
+        guest.command("pod-stop", name="p")
+        end = guest.wait_event("MEMBER_EXITED", pod="p", member="main")
+        self.assertEqual(end["data"]["exitCode"], 3)
+
+
+class Privileged(Isolation):
+    SCRIPT = ("mkdir /mnt2; mount -t tmpfs t /mnt2 2>/dev/null && echo mounted; "
+              "grep -cE ' /proc/(kcore|keys|timer_list|sysrq-trigger|bus|irq|sys) ' "
+              "/proc/self/mountinfo; grep -E ' /sys(/fs/cgroup)? ' /proc/self/mountinfo | "
+              "grep -c ' ro[, ]'; ls /dev; grep CapEff /proc/self/status")
+
+    def test_what_it_may(self):
+        mounted, masks, read_only, *devices, caps = self.output(
+            self.SCRIPT, securityContext={"privileged": True})
+        self.assertEqual((mounted, masks, read_only), ("mounted", "0", "0"))
+        of_pid1, = [line for line in Path(f"/proc/{self.guest.pid}/status").read_text().splitlines()
+                    if "CapBnd" in line]
+        self.assertEqual(caps.split()[1], of_pid1.split()[1])
+        machine = set(os.listdir(self.guest.path("/dev"))) - {"console", "podinit"}
+        self.assertLessEqual(machine, set(devices))
+
+    def test_what_others_may_not(self):
+        masks, read_only, *devices, caps = self.output(
+            self.SCRIPT, securityContext={"privileged": False})
+        self.assertNotEqual(masks, "0")
+        self.assertGreaterEqual(int(read_only), 2)
+        self.assertEqual(caps.split()[1], DEFAULT_CAPS)
+
+
 class Users(Isolation):
     def test_root_has_the_default_set(self):
         lines = self.output("grep -E '^(Cap|NoNewPrivs)' /proc/self/status")

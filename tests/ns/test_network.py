@@ -246,9 +246,10 @@ class Interfaces(Network):
     """macvlan and ipvlan are in tests/vm: not every host's kernel has them."""
 
     def nic(self, name):
-        """Stands for a NIC: one end of a veth pair."""
-        self.in_machine("ip", "link", "add", name, "type", "veth", "peer", "name", name + "p")
-        self.in_machine("ip", "link", "set", name, "up")
+        """Stands for a NIC: one end of a veth pair. In one step: a pod that waits for it
+        takes it as soon as it is there."""
+        self.in_machine("ip", "link", "add", name, "up", "type", "veth", "peer", "name",
+                        name + "p")
 
     def test_a_bridge_and_a_device(self):
         self.start(machine=MACHINE)

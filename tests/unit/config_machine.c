@@ -88,6 +88,9 @@ static void check_every_key(const struct machine *m)
 	assert_string_equal(m->sysctls[0].value, "1");
 	assert_string_equal(m->sysctls[1].name, "net/ipv4/ip_local_port_range");
 	assert_string_equal(m->sysctls[1].value, "20000 30000");
+	assert_string_equal(m->unsafe_sysctls[0], "kernel.msg*");
+	assert_string_equal(m->unsafe_sysctls[1], "net.core.somaxconn");
+	assert_null(m->unsafe_sysctls[2]);
 	assert_int_equal(m->network.uplink.mode, UPLINK_MODE_STATIC);
 	assert_string_equal(m->network.uplink.match.driver, "virtio_net");
 	assert_int_equal(m->network.uplink.n_addresses, 2);
@@ -177,6 +180,12 @@ static const struct {
 	{ "{'sysctls':{'net/../x':'1'}}", DIAG_VALUE, "/sysctls/net~1..~1x", "sysctl" },
 	{ "{'sysctls':{'a':true}}", DIAG_TYPE, "/sysctls/a", "whole number" },
 	{ "{'sysctls':{'a':1.5}}", DIAG_TYPE, "/sysctls/a", "whole number" },
+	{ "{'allowedUnsafeSysctls':['a.*.b']}", DIAG_VALUE, "/allowedUnsafeSysctls/0",
+	  "sysctl" },
+	{ "{'allowedUnsafeSysctls':['*']}", DIAG_VALUE, "/allowedUnsafeSysctls/0",
+	  "sysctl" },
+	{ "{'allowedUnsafeSysctls':['net/ipv4']}", DIAG_VALUE, "/allowedUnsafeSysctls/0",
+	  "sysctl" },
 	{ "{'imageDir':'images'}", DIAG_VALUE, "/imageDir", "absolute" },
 	{ "{'imageDir':'/a/../b'}", DIAG_VALUE, "/imageDir", "\"..\"" },
 	{ "{'logs':{'maxBytes':1}}", DIAG_VALUE, "/logs/maxBytes", "4096" },

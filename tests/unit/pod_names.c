@@ -36,7 +36,7 @@ static struct pod *add_real(const char *name, const char *ip4)
 	struct pod *pod = add_pod("default", name, ip4, NULL);
 
 	(void)snprintf(pod->run_dir, sizeof(pod->run_dir), "%s", fixture(name));
-	pod->sandbox.ipc_fd = 0;
+	pod->sandbox.made = true;
 	pod->spec->dns.policy = DNS_NONE;
 	pod->spec->dns.n_servers = 1;
 	pod->spec->dns.servers = servers;
@@ -124,7 +124,7 @@ static void rewriting_tells_the_others(void **state)
 	struct pod *made = add_real("made", "10.88.0.4");
 
 	(void)state;
-	made->sandbox.ipc_fd = -1; /* its sandbox child is still at it */
+	made->sandbox.made = false; /* its sandbox child is still at it */
 	made->net.made = false;
 	assert_int_equal(names_write(web), 0);
 	assert_int_equal(names_write(db), 0);

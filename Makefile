@@ -179,6 +179,7 @@ SRC_pod := \
 	pod/launch.c \
 	pod/launch_child.c \
 	pod/launch_env.c \
+	pod/launch_mounts.c \
 	pod/lifecycle.c \
 	pod/log_file.c \
 	pod/log_ring.c \

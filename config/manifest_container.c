@@ -17,7 +17,7 @@ struct container_read {
 	struct pod_spec *pod;
 };
 
-static const char *const pull_words[] = {
+const char *const manifest_pull_words[] = {
 	[PULL_ALWAYS] = "Always",
 	[PULL_IF_NOT_PRESENT] = "IfNotPresent",
 	[PULL_NEVER] = "Never",
@@ -138,7 +138,7 @@ static const struct field container_fields[] = {
 	FIELD_AT("image", FIELD_STRING, struct container_read, spec.image,
 		 .check = name_check_image, .required = true),
 	FIELD_AT("imagePullPolicy", FIELD_WORD, struct container_read, spec.pull,
-		 .words = pull_words),
+		 .words = manifest_pull_words),
 	FIELD_CALL("command", FIELD_LIST, read_command),
 	FIELD_CALL("args", FIELD_LIST, read_args),
 	FIELD_CALL("workingDir", FIELD_STRING, read_working_dir),
@@ -166,7 +166,7 @@ static const struct field container_fields[] = {
 };
 
 /* Always for "latest", said or meant; a digest names one image for ever. */
-static enum pull_policy default_pull(const char *image)
+enum pull_policy manifest_default_pull(const char *image)
 {
 	static const char latest[] = ":latest";
 	size_t len = strcspn(image, "@");
@@ -182,6 +182,21 @@ static enum pull_policy default_pull(const char *image)
 	return *end == '@' ? PULL_IF_NOT_PRESENT : PULL_ALWAYS;
 }
 
+static void check_propagation(struct json_reader *r, const struct json_at *at,
+			      const struct container_spec *c)
+{
+	struct json_at mounts = json_member(at, "volumeMounts");
+
+	for (size_t i = 0; i < c->n_mounts; i++)
+		if (c->mounts[i].propagation == PROPAGATION_BOTH && !c->privileged) {
+			json_fault(r, &mounts, DIAG_VALUE,
+				   "%.64s: Bidirectional mount propagation is available "
+				   "only to privileged containers",
+				   c->mounts[i].path);
+			break;
+		}
+}
+
 static void read_container(struct json_reader *r, const struct json_at *at,
 			   struct pod_spec *pod, bool init)
 {
@@ -193,9 +208,10 @@ static void read_container(struct json_reader *r, const struct json_at *at,
 	size_t i;
 
 	json_fields_read(r, at, container_fields, &c);
+	check_propagation(r, at, &c.spec);
 	pull = json_member(at, "imagePullPolicy");
 	if (!pull.value && c.spec.image)
-		c.spec.pull = default_pull(c.spec.image);
+		c.spec.pull = manifest_default_pull(c.spec.image);
 	for (i = 0; c.spec.name && i < pod->n_members; i++) {
 		if (!pod->members[i].name ||
 		    strcmp(pod->members[i].name, c.spec.name) != 0)

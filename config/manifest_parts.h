@@ -13,7 +13,6 @@
 #include "config/pod_spec.h"
 
 /* Lists are searched and compared pairwise, on the loop's time: none may be long. */
-#define MANIFEST_MOUNTS  256 /* of one container */
 #define MANIFEST_ENV     1024
 #define MANIFEST_PORTS   256
 #define MANIFEST_ITEMS   1024 /* of one source of a volume */
@@ -50,6 +49,10 @@ void manifest_read_volumes(struct json_reader *r, const struct json_at *at, void
 void manifest_read_init_container(struct json_reader *r, const struct json_at *at,
 				  void *out);
 void manifest_read_container(struct json_reader *r, const struct json_at *at, void *out);
+
+/* imagePullPolicy: words of enum pull_policy, and what it is when nothing is said. */
+extern const char *const manifest_pull_words[];
+enum pull_policy manifest_default_pull(const char *image);
 
 /* .volumeMounts of a container into c. */
 void manifest_read_mounts(struct json_reader *r, const struct json_at *at,

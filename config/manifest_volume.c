@@ -92,6 +92,25 @@ static void read_host_path(struct json_reader *r, const struct json_at *at, void
 	json_fields_read(r, at, host_path_fields, v);
 }
 
+static const struct field image_fields[] = {
+	FIELD_AT("reference", FIELD_STRING, struct volume_read, volume.image,
+		 .check = name_check_image, .required = true),
+	FIELD_AT("pullPolicy", FIELD_WORD, struct volume_read, volume.image_pull,
+		 .words = manifest_pull_words),
+	FIELD_TABLE_END,
+};
+
+static void read_image(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct volume_read *v = out;
+	struct json_at pull = json_member(at, "pullPolicy");
+
+	v->volume.kind = VOLUME_IMAGE;
+	json_fields_read(r, at, image_fields, v);
+	if (!pull.value && v->volume.image)
+		v->volume.image_pull = manifest_default_pull(v->volume.image);
+}
+
 static void read_config_map(struct json_reader *r, const struct json_at *at, void *out)
 {
 	struct volume_read *v = out;
@@ -130,6 +149,7 @@ static const struct field volume_fields[] = {
 	FIELD_CALL("secret", FIELD_OBJECT, read_secret),
 	FIELD_CALL("downwardAPI", FIELD_OBJECT, read_downward),
 	FIELD_CALL("projected", FIELD_OBJECT, read_projected),
+	FIELD_CALL("image", FIELD_OBJECT, read_image),
 	FIELD_REFUSE("awsElasticBlockStore", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("azureDisk", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("azureFile", FIELD_OBJECT, NULL),
@@ -143,7 +163,6 @@ static const struct field volume_fields[] = {
 	FIELD_REFUSE("gcePersistentDisk", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("gitRepo", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("glusterfs", FIELD_OBJECT, NULL),
-	FIELD_REFUSE("image", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("iscsi", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("nfs", FIELD_OBJECT, NULL),
 	FIELD_REFUSE("persistentVolumeClaim", FIELD_OBJECT, NULL),
@@ -267,8 +286,14 @@ static const char *const recursive_words[] = {
 };
 
 _Static_assert(sizeof(enum mount_recursive) == sizeof(int), "enum as int");
-static const char *const propagation_words[] = { "None", "HostToContainer",
-						 "Bidirectional", NULL };
+static const char *const propagation_words[] = {
+	[PROPAGATION_NONE] = "None",
+	[PROPAGATION_FROM_HOST] = "HostToContainer",
+	[PROPAGATION_BOTH] = "Bidirectional",
+	NULL,
+};
+
+_Static_assert(sizeof(enum mount_propagation) == sizeof(int), "enum as int");
 
 static const struct field mount_fields[] = {
 	FIELD_CALL("name", FIELD_STRING, read_mount_name, .required = true),
@@ -279,7 +304,8 @@ static const struct field mount_fields[] = {
 	FIELD_AT("subPath", FIELD_STRING, struct mount_read, mount.sub_path,
 		 .check = name_check_relative),
 	FIELD_CALL("subPathExpr", FIELD_STRING, read_sub_path_expr),
-	FIELD_REFUSE("mountPropagation", FIELD_WORD, "None", .words = propagation_words),
+	FIELD_AT("mountPropagation", FIELD_WORD, struct mount_read, mount.propagation,
+		 .words = propagation_words),
 	FIELD_REFUSE("bindMountOptions", FIELD_ANY, "[]"),
 	FIELD_TABLE_END,
 };
@@ -289,6 +315,10 @@ static void check_recursive(struct json_reader *r, const struct json_at *at,
 {
 	struct json_at field = json_member(at, "recursiveReadOnly");
 
+	if (mount->recursive != RECURSIVE_DISABLED &&
+	    mount->propagation != PROPAGATION_NONE)
+		json_fault(r, &field, DIAG_VALUE,
+			   "may only be given when mountPropagation is None");
 	if (mount->recursive != RECURSIVE_DISABLED && !mount->read_only)
 		json_fault(r, &field, DIAG_VALUE,
 			   "may only be given when readOnly is true");
@@ -322,7 +352,7 @@ void manifest_read_mounts(struct json_reader *r, const struct json_at *at,
 	size_t n = json_length(at), i;
 	struct mount_read *reads;
 
-	if (!manifest_check_length(r, at, MANIFEST_MOUNTS))
+	if (!manifest_check_length(r, at, POD_SPEC_MOUNTS))
 		return;
 	reads = json_keep_array(r, n, sizeof(*reads));
 	c->mounts = json_keep_array(r, n, sizeof(*c->mounts));

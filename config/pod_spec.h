@@ -23,13 +23,15 @@ struct diag;
 #define POD_SPEC_MEMBERS       128 /* containers and initContainers of one pod, together */
 #define POD_SPEC_MANIFEST_PODS 1024
 #define POD_SPEC_VOLUMES       256
+#define POD_SPEC_MOUNTS        256 /* of one container */
 
 enum restart_policy { RESTART_ALWAYS, RESTART_ON_FAILURE, RESTART_NEVER };
 enum pull_policy { PULL_ALWAYS, PULL_IF_NOT_PRESENT, PULL_NEVER };
 enum volume_kind {
 	VOLUME_EMPTY_DIR,
 	VOLUME_HOST_PATH,
-	VOLUME_PROJECTED /* configMap, secret, downwardAPI, projected */
+	VOLUME_PROJECTED, /* configMap, secret, downwardAPI, projected */
+	VOLUME_IMAGE
 };
 enum host_path_type {
 	HOST_PATH_ANY, /* "": no check */
@@ -164,10 +166,13 @@ struct spec_net_policy {
 
 enum mount_recursive { RECURSIVE_DISABLED, RECURSIVE_IF_POSSIBLE, RECURSIVE_ENABLED };
 
+enum mount_propagation { PROPAGATION_NONE, PROPAGATION_FROM_HOST, PROPAGATION_BOTH };
+
 struct spec_mount {
 	size_t volume;    /* index into pod_spec.volumes */
 	const char *path; /* absolute, normalised: no "..", no "//", no trailing "/" */
 	bool read_only;
+	enum mount_propagation propagation;
 	enum mount_recursive recursive; /* recursiveReadOnly: the mounts below, too */
 	const char
 		*sub_path;  /* relative, no "..": what to mount of the volume; NULL = all
@@ -199,6 +204,8 @@ struct spec_volume {
 		      */
 	uint64_t size_limit;  /* of an emptyDir, bytes; 0 = none */
 	int64_t default_mode; /* VOLUME_PROJECTED */
+	const char *image;    /* VOLUME_IMAGE: as a container's */
+	enum pull_policy image_pull;
 	size_t n_sources;
 	struct spec_projection *sources;
 };

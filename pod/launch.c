@@ -17,7 +17,6 @@
 #include "base/proc.h"
 #include "config/expand.h"
 #include "config/machine.h"
-#include "config/name_check.h"
 #include "pod/caps.h"
 #include "pod/launch_parts.h"
 #include "pod/names.h"
@@ -101,66 +100,9 @@ static int build_paths(struct launch_plan *p)
 	return 0;
 }
 
-/* subPathExpr: what it becomes must be as a subPath has to be. */
-static int build_sub_path(struct launch_plan *p, const struct spec_mount *from,
-			  const struct expand_env *env, const char **ret, struct err *e)
-{
-	const char *text = from->sub_path, *wrong;
-
-	if (text && from->sub_path_expr) {
-		text = expand_text(&p->arena, text, env->vars, env->n);
-		if (!text)
-			return -ENOMEM;
-		wrong = strstr(text, "$(") ? "without unknown variables" :
-					     name_check_relative(text);
-		if (wrong)
-			return err_setx(e, STAGE_CONFIG, EINVAL,
-					"subPathExpr \"%.64s\" of %s becomes \"%.64s\", "
-					"which must be %s",
-					from->sub_path, from->path, text, wrong);
-	}
-	*ret = text;
-	return 0;
-}
-
-static int build_mounts(struct launch_plan *p, const struct member *m,
-			const struct expand_env *env, struct err *e)
-{
-	const struct pod *pod = m->pod;
-	struct root_mount *mounts = arena_array(&p->arena, m->spec->n_mounts + 1,
-						sizeof(*mounts));
-
-	if (!mounts)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->spec->n_mounts; i++) {
-		const struct spec_mount *from = &m->spec->mounts[i];
-		const struct spec_volume *v = &pod->spec->volumes[from->volume];
-		struct root_mount *to = &mounts[i];
-
-		int r = build_sub_path(p, from, env, &to->sub_path, e);
-
-		if (r < 0)
-			return r;
-		to->target = from->path;
-		to->read_only = from->read_only || v->kind == VOLUME_PROJECTED;
-		to->recursive = from->recursive;
-		to->is_host_path = v->kind == VOLUME_HOST_PATH;
-		to->may_make = v->kind != VOLUME_PROJECTED && !from->read_only;
-		to->host_type = v->host_type;
-		to->source = to->is_host_path ? v->host_path :
-						arena_printf(&p->arena, "%s/volumes/%s",
-							     pod->run_dir, v->name);
-		if (!to->source)
-			return -ENOMEM;
-	}
-	p->root.n_mounts = m->spec->n_mounts;
-	p->root.mounts = mounts;
-	return 0;
-}
-
 static int build_root(struct launch_plan *p, const struct member *m,
 		      const struct image *image, const struct expand_env *env,
-		      struct err *e)
+		      const char **ret_reason, struct err *e)
 {
 	const char *dir = m->spec->working_dir;
 	char hostname[HOST_NAME_MAX + 1];
@@ -184,7 +126,7 @@ static int build_root(struct launch_plan *p, const struct member *m,
 	if (!p->image_id || !p->working_dir || !p->root.lower || !p->root.hostname ||
 	    !p->root.names_dir)
 		return -ENOMEM;
-	return build_mounts(p, m, env, e);
+	return launch_mounts_build(p, m, env, ret_reason, e);
 }
 
 static int build_user(struct launch_plan *p, const struct member *m,
@@ -232,7 +174,7 @@ static int check_non_root(const struct member *m, const struct image *image,
 }
 
 static int plan_fill(struct launch_plan *p, const struct member *m,
-		     const struct image *image, struct err *e)
+		     const struct image *image, const char **ret_reason, struct err *e)
 {
 	static const struct spec_caps every = { .add_all = true };
 	struct expand_env env = { 0 };
@@ -252,7 +194,7 @@ static int plan_fill(struct launch_plan *p, const struct member *m,
 	r = launch_env_expand(p, m, &env, e);
 	if (r < 0)
 		return r;
-	r = build_root(p, m, image, &env, e);
+	r = build_root(p, m, image, &env, ret_reason, e);
 	if (r == 0)
 		r = launch_env_build(p, m, image, env.vars, env.n);
 	if (r < 0)
@@ -265,13 +207,13 @@ static int plan_fill(struct launch_plan *p, const struct member *m,
 	return r < 0 ? err_set(e, STAGE_IMAGE, -r, "search path") : 0;
 }
 
-static const char *image_failure(const struct member *m, int r)
+const char *launch_image_reason(enum pull_policy pull, int r)
 {
 	switch (-r) {
 	case EINVAL:
 		return "InvalidImageName";
 	case ENOENT:
-		return m->spec->pull == PULL_NEVER ? "ErrImageNeverPull" : "ErrImagePull";
+		return pull == PULL_NEVER ? "ErrImageNeverPull" : "ErrImagePull";
 	default:
 		return "ImageInspectError";
 	}
@@ -285,7 +227,7 @@ static int plan_new(struct member *m, struct launch_plan **ret, const char **ret
 	int r = image_open(m->pod->pods->machine->image_dir, m->spec->image, &image, e);
 
 	if (r < 0) {
-		*ret_reason = image_failure(m, r);
+		*ret_reason = launch_image_reason(m->spec->pull, r);
 		return r;
 	}
 	r = check_non_root(m, &image, e);
@@ -301,7 +243,7 @@ static int plan_new(struct member *m, struct launch_plan **ret, const char **ret
 		return err_set(e, STAGE_IMAGE, ENOMEM, "launch plan");
 	}
 	arena_init(&p->arena, PLAN_BYTES);
-	r = plan_fill(p, m, &image, e);
+	r = plan_fill(p, m, &image, ret_reason, e);
 	image_free(&image);
 	if (r == -ENOMEM)
 		r = err_set(e, STAGE_IMAGE, E2BIG, "command and environment of %s",

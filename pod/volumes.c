@@ -114,6 +114,7 @@ static int make_volume(const struct pod *pod, size_t n, struct err *e)
 			return volume_files_write(pod, n, path, e);
 		break;
 	case VOLUME_HOST_PATH:
+	case VOLUME_IMAGE:
 		break;
 	}
 	return r < 0 ? err_set(e, STAGE_VOLUME, -r, "volume \"%s\"", v->name) : 0;

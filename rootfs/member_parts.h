@@ -23,7 +23,13 @@ int member_etc_prepare(const struct member_root *root, int root_fd, struct step 
 /* After them, so that they win: /etc/hosts and /etc/resolv.conf lead to the names. */
 int member_etc_link(const struct member_root *root, int root_fd, struct step *s);
 
-/* The volumes, in their order. root_fd: the new root. */
-int member_volume_mount(const struct member_root *root, int root_fd, struct step *s);
+/* Volumes whose mounts come through from the machine: their sources are opened while the
+ * machine's mounts are as they were, before they are made private. trees: for each of the
+ * mounts a descriptor, owned by the caller also on failure, or -1. */
+int member_volume_open(const struct member_root *root, int *trees, struct step *s);
+
+/* The volumes, in their order. root_fd: the new root; trees: as above. */
+int member_volume_mount(const struct member_root *root, int root_fd, const int *trees,
+			struct step *s);
 
 #endif

@@ -165,7 +165,7 @@ static int root_protect(struct step *s)
 	return 0;
 }
 
-static int root_build(const struct member_root *root, struct step *s)
+static int root_build(const struct member_root *root, const int *trees, struct step *s)
 {
 	_cleanup_close_ int root_fd = -1;
 	int r = scratch_mount(root, s);
@@ -181,7 +181,7 @@ static int root_build(const struct member_root *root, struct step *s)
 	if (r == 0)
 		r = member_etc_prepare(root, root_fd, s);
 	if (r == 0)
-		r = member_volume_mount(root, root_fd, s);
+		r = member_volume_mount(root, root_fd, trees, s);
 	if (r == 0)
 		r = member_etc_link(root, root_fd, s);
 	if (r == 0 && root->working_dir && strcmp(root->working_dir, "/") != 0)
@@ -197,8 +197,13 @@ int member_root_enter(const struct member_root *root, struct step *s)
 {
 	/* Modes here are meant as written; the program starts with what it came with. */
 	mode_t mask = umask(0);
-	int r = root_build(root, s);
+	int trees[POD_SPEC_MOUNTS]; /* the manifest has no more of them */
+	int r = member_volume_open(root, trees, s);
 
+	if (r == 0)
+		r = root_build(root, trees, s);
+	for (size_t i = 0; i < root->n_mounts; i++)
+		fd_close(&trees[i]);
 	(void)umask(mask);
 	return r;
 }

@@ -22,7 +22,8 @@ struct root_mount {
 	 * = all of it. Missing directories are made if may_make. */
 	const char *sub_path;
 	bool may_make;
-	enum mount_recursive recursive; /* read_only for the mounts below, too */
+	enum mount_propagation propagation; /* of mounts between source and target */
+	enum mount_recursive recursive;     /* read_only for the mounts below, too */
 	bool is_host_path; /* source is checked and made by host_type before the mount */
 	enum host_path_type host_type;
 };

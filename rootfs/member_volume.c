@@ -164,8 +164,7 @@ static int sub_path_enter(const struct root_mount *m, struct step *s, int *fd,
 
 /* What is mounted, as a detached tree with all the mounts below it (the kubelet asks the
  * runtimes for rbind). */
-static int source_clone(const struct root_mount *m, struct step *s, int *ret_fd,
-			mode_t *ret_mode)
+static int source_clone(const struct root_mount *m, struct step *s, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
@@ -184,7 +183,6 @@ static int source_clone(const struct root_mount *m, struct step *s, int *ret_fd,
 	if (tree_fd < 0)
 		return step_fail(s, STAGE_VOLUME, errno, "clone the mounts of",
 				 m->source);
-	*ret_mode = st.st_mode;
 	*ret_fd = tree_fd;
 	return 0;
 }
@@ -201,16 +199,56 @@ static int mount_code(int code, mode_t source_mode, int target_fd)
 	return S_ISDIR(st.st_mode) ? EISDIR : ENOTDIR;
 }
 
-static int volume_mount(const struct root_mount *m, int root_fd, struct step *s)
+static int set_propagation(const struct root_mount *m, int tree_fd, struct step *s)
+{
+	struct mount_attr attr = { .propagation = MS_SLAVE };
+
+	if (m->propagation == PROPAGATION_FROM_HOST &&
+	    mount_setattr(tree_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr,
+			  sizeof(attr)) < 0)
+		return step_fail(s, STAGE_MOUNT, errno,
+				 "set propagation of the volume at", m->target);
+	return 0;
+}
+
+int member_volume_open(const struct member_root *root, int *trees, struct step *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < root->n_mounts; i++)
+		trees[i] = -1;
+	for (size_t i = 0; r == 0 && i < root->n_mounts; i++) {
+		const struct root_mount *m = &root->mounts[i];
+
+		if (m->propagation == PROPAGATION_NONE)
+			continue;
+		r = source_clone(m, s, &trees[i]);
+		if (r == 0)
+			r = set_propagation(m, trees[i], s);
+	}
+	return r;
+}
+
+/* tree_fd: of member_volume_open(), or -1. */
+static int volume_mount(const struct root_mount *m, int root_fd, int opened_fd,
+			struct step *s)
 {
 	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
-	_cleanup_close_ int tree_fd = -1;
+	_cleanup_close_ int own_fd = -1;
 	_cleanup_close_ int target_fd = -1;
-	mode_t mode = 0;
-	int r = source_clone(m, s, &tree_fd, &mode);
+	int tree_fd = opened_fd;
+	struct stat st;
 
-	if (r < 0)
-		return r;
+	if (tree_fd < 0) {
+		int r = source_clone(m, s, &own_fd);
+
+		if (r < 0)
+			return r;
+		tree_fd = own_fd;
+	}
+	if (fstat(tree_fd, &st) < 0)
+		return step_fail(s, STAGE_VOLUME, errno, "look at the volume for",
+				 m->target);
 	/* readOnly alone leaves the mounts below as they are (KEP 3857). */
 	if (m->read_only && mount_setattr(tree_fd, "",
 					  m->recursive == RECURSIVE_DISABLED ?
@@ -219,21 +257,22 @@ static int volume_mount(const struct root_mount *m, int root_fd, struct step *s)
 					  &read_only, sizeof(read_only)) < 0)
 		return step_fail(s, STAGE_MOUNT, errno, "make read-only the volume at",
 				 m->target);
-	target_fd = in_root_make(root_fd, m->target, S_ISDIR(mode));
+	target_fd = in_root_make(root_fd, m->target, S_ISDIR(st.st_mode));
 	if (target_fd < 0)
 		return step_fail(s, STAGE_MOUNT, -target_fd, "open volume target",
 				 m->target);
 	if (move_mount(tree_fd, "", target_fd, "",
 		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-		return step_fail(s, STAGE_MOUNT, mount_code(errno, mode, target_fd),
+		return step_fail(s, STAGE_MOUNT, mount_code(errno, st.st_mode, target_fd),
 				 "mount volume on", m->target);
 	return 0;
 }
 
-int member_volume_mount(const struct member_root *root, int root_fd, struct step *s)
+int member_volume_mount(const struct member_root *root, int root_fd, const int *trees,
+			struct step *s)
 {
 	for (size_t i = 0; i < root->n_mounts; i++) {
-		int r = volume_mount(&root->mounts[i], root_fd, s);
+		int r = volume_mount(&root->mounts[i], root_fd, trees[i], s);
 
 		if (r < 0)
 			return r;

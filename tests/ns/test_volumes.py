@@ -155,6 +155,71 @@ class EmptyDir(Volumes):
         self.assertFalse(os.path.exists(guest.path(f"/run/podinit/pods/{uid}")))
 
 
+class Image(Volumes):
+    VOLUME = [{"name": "i", "image": {"reference": "busybox:latest", "pullPolicy": "Never"}}]
+
+    def test_whole_and_part(self):
+        guest = self.finished(
+            container("main", "ls -d /i/bin/busybox; touch /i/x 2>/dev/null || echo refused; "
+                              "cmp /p /etc/passwd && echo same", volumeMounts=[
+                mount("i", "/i"), mount("i", "/p", subPath="etc/passwd")]), volumes=self.VOLUME)
+        self.assertEqual(self.lines(guest), ["/i/bin/busybox", "refused", "same"])
+
+    def test_one_that_is_not_there(self):
+        for policy, reason in (("Never", "ErrImageNeverPull"), ("IfNotPresent", "ErrImagePull")):
+            guest = self.start([pod("p", container("main", "echo ran", volumeMounts=[
+                mount("i", "/i")]), volumes=[{"name": "i", "image": {
+                    "reference": "nobody/has:it", "pullPolicy": policy}}])], machine=STAY)
+            self.assertIn("nobody/has", self.waiting(guest, reason))
+
+
+class Propagation(Volumes):
+    BUSYBOX = "/var/lib/podinit/images/busybox/latest/rootfs/bin/busybox"
+
+    def in_machine(self, *argv):
+        subprocess.run(["nsenter", "-t", str(self.guest.pid), "-U", "-m", self.BUSYBOX, *argv],
+                       check=True)
+
+    def shared(self):
+        guest = self.start(machine=STAY)
+        os.makedirs(guest.path("/srv/v/sub"))
+        self.in_machine("mount", "--bind", "/srv/v", "/srv/v")
+        self.in_machine("mount", "--make-shared", "/srv/v")
+        return guest
+
+    def test_from_the_machine(self):
+        guest = self.shared()
+        wait = "echo up; for i in $(seq 1000); do [ -e /m/sub/f ] && echo seen && exit; " \
+               "[ -e /m/go ] && exit; sleep 0.01; done"
+        guest.command("pod-create", manifest=pod(
+            "p", container("slave", wait, volumeMounts=[
+                mount("h", "/m", mountPropagation="HostToContainer")]),
+            container("none", wait, volumeMounts=[mount("h", "/m")]),
+            volumes=[{"name": "h", "hostPath": {"path": "/srv/v"}}]))
+        for member in ("slave", "none"):
+            guest.wait_log("p", member, "up")
+        self.in_machine("mount", "-t", "tmpfs", "t", "/srv/v/sub")
+        self.in_machine("touch", "/srv/v/sub/f")
+        guest.wait_log("p", "slave", "seen")
+        self.in_machine("touch", "/srv/v/go")
+        guest.wait_phase("p", "Succeeded")
+        self.assertEqual(self.lines(guest, "none"), ["up"])
+
+    def test_both_ways(self):
+        guest = self.shared()
+        guest.command("pod-create", manifest=pod(
+            "p", container("main", "mount -t tmpfs mine /m/sub && echo mounted; exec sleep 1000",
+                           securityContext={"privileged": True}, volumeMounts=[
+                               mount("h", "/m", mountPropagation="Bidirectional")]),
+            volumes=[{"name": "h", "hostPath": {"path": "/srv/v"}}],
+            terminationGracePeriodSeconds=0))
+        guest.wait_log("p", "main", "mounted")
+        with open(f"/proc/{guest.pid}/mountinfo") as f:
+            table = f.read()
+        self.assertIn(" /srv/v/sub ", table)
+        self.assertNotIn("/pods/", table)  # nothing else of the member's came out
+
+
 class ReadOnly(Volumes):
     def test_mounts_below(self):
         """A volume with a file system mounted in it: readOnly alone leaves that as it is."""

@@ -273,6 +273,9 @@ static const struct {
 	{ V("'projected':{'sources':[{'serviceAccountToken':{'path':'t'}}]}"),
 	  DIAG_UNSUPPORTED, "/spec/volumes/0/projected/sources/0/serviceAccountToken",
 	  "serviceAccountToken" },
+	{ V("'image':{}"), DIAG_MISSING, "/spec/volumes/0/image/reference", "reference" },
+	{ V("'image':{'reference':'a','pullPolicy':'Often'}"), DIAG_VALUE,
+	  "/spec/volumes/0/image/pullPolicy", "IfNotPresent" },
 	{ V("'projected':{'sources':[{}]}"), DIAG_VALUE,
 	  "/spec/volumes/0/projected/sources/0", "exactly one" },
 	{ V("'projected':{'sources':[{'configMap':{'name':'a','items':[{'key':'k','path':"

@@ -200,6 +200,7 @@ SRC_pod := \
 	pod/network_watch.c \
 	pod/number_pool.c \
 	pod/objects.c \
+	pod/pause.c \
 	pod/pods.c \
 	pod/resolv_file.c \
 	pod/resources.c \

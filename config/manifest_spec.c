@@ -101,11 +101,22 @@ static void read_service_account(struct json_reader *r, const struct json_at *at
 			  at->key);
 }
 
+static void read_share_pid(struct json_reader *r, const struct json_at *at, void *out)
+{
+	struct pod_spec *pod = out;
+
+	pod->share_pid = json_object_get_boolean(at->value);
+	if (pod->share_pid && pod->host_pid)
+		json_fault(r, at, DIAG_VALUE,
+			   "shareProcessNamespace and hostPID must not both be true");
+}
+
 /* Fields that others depend on come first, what is merged into containers last. */
 static const struct field spec_fields[] = {
 	FIELD_AT("hostNetwork", FIELD_BOOL, struct pod_spec, host_network),
 	FIELD_AT("hostPID", FIELD_BOOL, struct pod_spec, host_pid),
 	FIELD_AT("hostIPC", FIELD_BOOL, struct pod_spec, host_ipc),
+	FIELD_CALL("shareProcessNamespace", FIELD_BOOL, read_share_pid),
 	FIELD_AT("restartPolicy", FIELD_WORD, struct pod_spec, restart,
 		 .words = restart_words),
 	FIELD_AT("terminationGracePeriodSeconds", FIELD_INT, struct pod_spec,
@@ -135,7 +146,6 @@ static const struct field spec_fields[] = {
 	FIELD_REFUSE("resourceClaims", FIELD_LIST, "[]"),
 	FIELD_REFUSE("resources", FIELD_OBJECT, "{}"),
 	FIELD_REFUSE("runtimeClassName", FIELD_STRING, NULL),
-	FIELD_REFUSE("shareProcessNamespace", FIELD_BOOL, "false"),
 
 	FIELD_CALL("serviceAccountName", FIELD_STRING, read_service_account),
 	FIELD_IGNORE("serviceAccount", FIELD_STRING),

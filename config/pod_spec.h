@@ -273,6 +273,7 @@ struct pod_spec {
 	bool hostname_is_fqdn;         /* setHostnameAsFQDN */
 	const char *service_account;   /* NULL = none; text of a fieldRef only */
 	bool host_network, host_pid, host_ipc;
+	bool share_pid; /* shareProcessNamespace */
 	size_t n_aliases;
 	struct spec_host_alias *aliases;
 	struct spec_dns dns;

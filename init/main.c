@@ -13,6 +13,7 @@
 #include "init/boot.h"
 #include "init/end.h"
 #include "init/panic.h"
+#include "pod/pause.h"
 
 static const struct {
 	const char *stage;
@@ -60,6 +61,8 @@ int main(int argc, char *argv[])
 					    .console_fd = STDERR_FILENO };
 	struct err e = { 0 };
 
+	if (argc && strcmp(argv[0], PAUSE_ARGV0) == 0)
+		pause_main();
 	if (getpid() != 1) {
 		int code = uplink_lease_main(argc, argv);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/proc.h"
 #include "config/expand.h"
 #include "config/machine.h"
@@ -275,6 +276,30 @@ void launch_plan_free(struct launch_plan *plan)
 	free(plan);
 }
 
+/* Into the pid namespace that it is to have: one of its own, the machine's, or the pod's,
+ * which PID 1 enters for its next child only. */
+static pid_t clone_member(const struct member *m, int group, int *pidfd)
+{
+	const struct pod_spec *spec = m->pod->spec;
+	_cleanup_close_ int own_fd = -1;
+	pid_t pid;
+
+	if (!spec->share_pid)
+		return proc_clone(spec->host_pid ? CLONE_NEWNS :
+						   CLONE_NEWNS | CLONE_NEWPID,
+				  group, pidfd);
+	own_fd = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+	if (own_fd < 0 || setns(m->pod->pause.ns_fd, CLONE_NEWPID) < 0)
+		return -errno;
+	pid = proc_clone(CLONE_NEWNS, group, pidfd);
+	if (pid != 0 && setns(own_fd, CLONE_NEWPID) < 0) {
+		/* A descriptor of our own namespace: no reason to fail is known. */
+		log_error("cannot leave a pod's pid namespace: %s", strerror(errno));
+		abort();
+	}
+	return pid;
+}
+
 /* Clones the member into its group. */
 static int start(struct member *m, const struct log_ends *ends, struct err *e)
 {
@@ -309,9 +334,7 @@ static int start(struct member *m, const struct log_ends *ends, struct err *e)
 	if (group < 0 || fd_set_nonblock(start) < 0)
 		return err_set(e, STAGE_CGROUP, errno, "open cgroup %s", m->cgroup);
 
-	pid = proc_clone(m->pod->spec->host_pid ? CLONE_NEWNS :
-						  CLONE_NEWNS | CLONE_NEWPID,
-			 group, &pidfd);
+	pid = clone_member(m, group, &pidfd);
 	if (pid == 0)
 		launch_child_main(&child);
 	if (pid < 0)
@@ -345,6 +368,11 @@ int launch_member(struct member *m, const char **ret_reason, struct err *e)
 	r = cgroup_make_leaf(pods->cgroup_fd, m->cgroup, &limits, e);
 	if (r < 0)
 		return r;
+	if (m->pod->spec->share_pid) {
+		r = pause_ensure(m->pod, e);
+		if (r < 0)
+			return r;
+	}
 	pods_watch(pods, m);
 	m->oom_base = cgroup_oom_kills(pods->cgroup_fd, m->cgroup);
 	r = member_log_open(m->log, m->starting.number, m->spec->tty, &ends, e);

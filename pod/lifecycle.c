@@ -273,11 +273,12 @@ void pod_advance(struct pod *pod)
 		pod_update_status(pod);
 		return;
 	case POD_RUNNING:
-		if (all_ended(pod, pod->spec->n_init))
+		if (all_ended(pod, pod->spec->n_init) && pause_end(pod))
 			finish(pod);
 		return;
 	case POD_STOPPING:
-		if (all_ended(pod, 0) && !child_running(&pod->sandbox.child))
+		if (all_ended(pod, 0) && !child_running(&pod->sandbox.child) &&
+		    pause_end(pod))
 			finish(pod);
 		return;
 	case POD_ENDED:

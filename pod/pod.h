@@ -21,6 +21,7 @@
 #include "pod/cgroup.h"
 #include "pod/event.h"
 #include "pod/member_state.h"
+#include "pod/pause.h"
 #include "pod/pods.h"
 
 struct launch_plan;
@@ -170,6 +171,7 @@ struct pod {
 	bool names_told;     /* its DNS limits were looked at, see names.c */
 	struct condition conditions[CONDITION_MAX];
 	struct sandbox sandbox;
+	struct pause pause; /* with shareProcessNamespace */
 	struct pod_net net;
 	/* Bit n: volume n is to be written anew; a child is at it. */
 	uint64_t volumes_dirty[POD_SPEC_VOLUMES / 64];

@@ -182,6 +182,7 @@ static struct pod *pod_new(struct pods *pods, size_t n_members)
 	list_init(&pod->starting);
 	list_init(&pod->net.watch.node);
 	sandbox_init(&pod->sandbox);
+	pause_init(&pod->pause);
 	child_init(&pod->cleanup);
 	for (size_t i = 0; i < CONDITION_MAX; i++)
 		pod->conditions[i].since_wall_ns = pod->created_wall_ns;

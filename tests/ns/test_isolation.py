@@ -166,6 +166,78 @@ class Shared(Isolation):
         self.assertEqual(end["data"]["exitCode"], 3)
 
 
+class SharedProcesses(Isolation):
+    def pause(self):
+        """The first process of the pod's pid namespace."""
+        pid = self.guest.pid
+        found = [int(child) for child in
+                 Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+                 if comm(child) == "pause"]
+        return found[0] if found else None
+
+    def test_they_see_and_signal_each_other(self):
+        guest = self.start([pod(
+            "p", container("a", "trap 'echo TERM; echo BYE; exit 0' TERM; echo UP $$; "
+                                "while :; do sleep 0.02; done"),
+            container("b", "while :; do for p in /proc/[0-9]*; do grep -q BYE $p/cmdline "
+                           "2>/dev/null && [ ${p#/proc/} != $$ ] && kill ${p#/proc/}; done; "
+                           "sleep 0.05; done"),
+            shareProcessNamespace=True, restartPolicy="Always",
+            terminationGracePeriodSeconds=0)], machine=STAY)
+        end = guest.wait_event("MEMBER_EXITED", pod="p", member="a")
+        self.assertEqual(end["data"]["exitCode"], 0)
+        guest.wait_event("MEMBER_STARTED", pod="p", member="a", attempt=1)
+        self.assertEqual(guest.status("p")["containerStatuses"][1]["restartCount"], 0)
+        self.assertNotIn("UP 1", [text for _, text in guest.log_lines("p", "a")])
+
+    def test_orphans_are_reaped(self):
+        lines = self.output("for i in 1 2 3 4 5; do sh -c 'sleep 0.1 & exit 0'; done; sleep 0.4; "
+                            "echo zombies $(grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | "
+                            "wc -l); cat /proc/1/comm; grep -E 'CapEff|CapBnd' /proc/1/status | "
+                            "uniq -f1 | cut -f2; kill -9 1; echo still here",
+                            spec={"shareProcessNamespace": True})
+        self.assertEqual(lines, ["zombies 0", "pause", "0" * 16, "still here"])
+
+    def test_its_memory_is_not_ours(self):
+        """A member that may trace all sees none of PID 1's secrets in its neighbour 1."""
+        lines = self.output("cat /proc/1/cmdline | tr '\\0' ' '; echo; "
+                            "grep -c -F s3cr3t-of-another /proc/1/mem; ls /proc/1/fd | wc -l",
+                            spec={"shareProcessNamespace": True},
+                            securityContext={"capabilities": {"add": ["SYS_PTRACE"]}})
+        self.assertEqual(lines[0], "podinit-pause ")
+        self.assertEqual(lines[-1], "3")
+
+    def test_its_end_is_the_members_and_a_new_one_comes(self):
+        guest = self.start([pod("p", container("c", "exec sleep 1000"), restartPolicy="Always",
+                                shareProcessNamespace=True, terminationGracePeriodSeconds=0)],
+                           machine={**STAY, "restart": {"backoffBaseMs": 20}})
+        guest.wait_event("MEMBER_STARTED", pod="p", member="c")
+        first = self.pause()
+        os.kill(first, signal.SIGKILL)
+        end = guest.wait_event("MEMBER_EXITED", pod="p", member="c")
+        self.assertEqual(end["data"]["exitCode"], 137)
+        guest.wait_console("its pid namespace ended")
+        guest.wait_event("MEMBER_STARTED", pod="p", member="c", attempt=1)
+        self.assertNotIn(self.pause(), (first, None))
+        descriptors = len(os.listdir(f"/proc/{guest.pid}/fd"))
+        guest.command("pod-delete", name="p")
+        guest.wait_event("POD_DELETED", pod="p")
+        self.assertIsNone(self.pause())
+        self.assertLess(len(os.listdir(f"/proc/{guest.pid}/fd")), descriptors)
+
+    def test_what_is_left_goes_with_its_member(self):
+        guest = self.start([pod(
+            "p", container("gone", "sleep 1234 & echo up"), container("stays", "exec sleep 1000"),
+            shareProcessNamespace=True, terminationGracePeriodSeconds=0)], machine=STAY)
+        guest.wait_event("MEMBER_EXITED", pod="p", member="gone")
+        left = [pid for pid in os.listdir("/proc") if pid.isdigit() and comm(pid) == "sleep" and
+                b"1234" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        self.assertEqual(left, [])
+        guest.command("pod-stop", name="p")
+        guest.wait_phase("p", "Failed")
+        self.assertIsNone(self.pause())
+
+
 class Privileged(Isolation):
     SCRIPT = ("mkdir /mnt2; mount -t tmpfs t /mnt2 2>/dev/null && echo mounted; "
               "grep -cE ' /proc/(kcore|keys|timer_list|sysrq-trigger|bus|irq|sys) ' "

@@ -307,7 +307,7 @@ static void test_list_keeps_neighbours(void **state)
 		      "{" CONS ",'schedulingGates':[{}]}},"
 		      "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'b','name':'b'}"
 		      ","
-		      "'spec':{'containers':[],'shareProcessNamespace':true}},"
+		      "'spec':{'containers':[],'hostUsers':false}},"
 		      "{'apiVersion':'v1','kind':'Service','metadata':{'name':'s'}},"
 		      "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a'},'spec':"
 		      "{" CONS "}},"

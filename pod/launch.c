@@ -337,6 +337,10 @@ static int start(struct member *m, const struct log_ends *ends, struct err *e)
 	pid = clone_member(m, group, &pidfd);
 	if (pid == 0)
 		launch_child_main(&child);
+	if (pid == -ENOMEM && m->pod->spec->share_pid)
+		return err_setx(
+			e, STAGE_CLONE, ENOMEM,
+			"the pid namespace of the pod has ended, or memory is out");
 	if (pid < 0)
 		return err_set(e, STAGE_CLONE, (int)-pid, "clone %s", m->spec->name);
 	m->starting.pid = pid;
@@ -368,10 +372,11 @@ int launch_member(struct member *m, const char **ret_reason, struct err *e)
 	r = cgroup_make_leaf(pods->cgroup_fd, m->cgroup, &limits, e);
 	if (r < 0)
 		return r;
-	if (m->pod->spec->share_pid) {
-		r = pause_ensure(m->pod, e);
-		if (r < 0)
-			return r;
+	if (m->pod->spec->share_pid && !pause_ready(&m->pod->pause)) {
+		r = pause_start(m->pod, e);
+		return r < 0 ? r :
+			       err_setx(e, STAGE_CLONE, EAGAIN,
+					"the pod's pid namespace is being made");
 	}
 	pods_watch(pods, m);
 	m->oom_base = cgroup_oom_kills(pods->cgroup_fd, m->cgroup);

@@ -423,7 +423,8 @@ void member_retry_start(struct member *m)
 {
 	/* From the timer: the caller is in the middle of a walk over pods. */
 	if (m->state == MEMBER_BACKOFF && m->wait_reason &&
-	    !strcmp(m->wait_reason, "CreateContainerConfigError"))
+	    (!strcmp(m->wait_reason, "CreateContainerConfigError") ||
+	     !strcmp(m->wait_reason, "CreateContainerError")))
 		arm(m, now_ns(m));
 }
 

@@ -272,6 +272,11 @@ bool network_up(const struct pod *pod)
 
 	if (!n->plan)
 		return true;
+	/* A packet that leaves before the masquerade is there is lost, and its connection
+	 * with it: conntrack remembers that nothing is translated. */
+	if (pod->pods->machine->network.uplink.mode != UPLINK_MODE_NONE &&
+	    !pod->pods->network->rules.tried)
+		return false;
 	return n->made && !n->filter_wanted &&
 	       (n->rules == RULES_IN || !host_ports_any(pod));
 }

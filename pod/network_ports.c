@@ -179,15 +179,19 @@ static void open_localnet(const struct network *net)
 /* All states first: a pod that goes on may ask for the next run. */
 static void settle(struct network *net, bool ok)
 {
+	bool first = !net->rules.tried;
+
 	if (ok && net->rules.reset)
 		open_localnet(net);
 	net->rules.reset = !ok;
+	net->rules.tried = true;
 	list_for_each(node, &net->pods->list)
 		settle_pod(&list_entry(node, struct pod, node)->net, ok);
 	list_for_each_safe(node, &net->pods->list) {
 		struct pod *pod = list_entry(node, struct pod, node);
 
-		if (pod->net.rules_settled && (ok || pod_ended(pod)))
+		if (first ? pod->net.made :
+			    pod->net.rules_settled && (ok || pod_ended(pod)))
 			pod_advance(pod);
 	}
 }

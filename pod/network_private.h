@@ -28,6 +28,7 @@ struct network_rules {
 	struct loop_timer filter_retry; /* of the filters that failed */
 	struct backoff filter_backoff;
 	bool reset;         /* what is in the kernel is not known: all of it anew */
+	bool tried;         /* the first run is over, well or not: nobody waits for it */
 	struct pod *filter; /* whose filter the running helper makes; NULL = ports */
 	char netns[48];     /* its argument */
 	char trouble[200];  /* why it failed last, "" = it did not */

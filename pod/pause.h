@@ -20,14 +20,19 @@ struct pod;
 
 struct pause {
 	int pidfd, ns_fd; /* -1 = there is none */
-	struct loop_src exit_src;
+	int ready_fd; /* closed by the process when it is its own program; -1 after that
+		       */
+	struct loop_src exit_src, ready_src;
 };
 
 void pause_init(struct pause *p);
 
-/* Makes it, if there is none; also when the earlier one was killed, which took the pod's
- * members along. 0 or -errno with e. */
-int pause_ensure(struct pod *pod, struct err *e);
+/* Makes it, if there is none. pod_advance() comes when it is ready. When somebody kills
+ * it, which takes the pod's members along, it is made anew. 0 or -errno with e. */
+int pause_start(struct pod *pod, struct err *e);
+
+/* May members be started in it? Not before: until then it is a copy of PID 1. */
+bool pause_ready(const struct pause *p);
 
 /* Kills it. True when there is none (any more); else pod_advance() comes when it is gone.
  */

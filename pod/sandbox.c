@@ -168,6 +168,7 @@ static void sandbox_take(struct pod *pod)
 	int fds[FD_PASS_MAX];
 	bool own_ipc = !pod->spec->host_ipc, own_net = !pod->spec->host_network;
 	size_t n = 0, want = own_ipc + (own_net ? 2 : 0), at = 0;
+	struct err e = { 0 };
 	char tag;
 	int r = want ? fd_receive(s->sock, fds, &n, &tag) : 0;
 
@@ -185,6 +186,11 @@ static void sandbox_take(struct pod *pod)
 		s->net_fd = fds[at++];
 	}
 	s->made = true;
+	if (pod->spec->share_pid && pause_start(pod, &e) < 0) {
+		sandbox_release(s);
+		sandbox_failed(pod, e.text);
+		return;
+	}
 	network_made(pod);
 	volumes_ready(pod);
 	pod_advance(pod);
@@ -256,5 +262,6 @@ void sandbox_start(struct pod *pod)
 
 bool sandbox_ready(const struct pod *pod)
 {
-	return pod->sandbox.made && network_up(pod);
+	return pod->sandbox.made && network_up(pod) &&
+	       (!pod->spec->share_pid || pause_ready(&pod->pause));
 }

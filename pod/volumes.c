@@ -178,7 +178,7 @@ static int update_run(void *arg)
 		const struct pod *pod = list_entry(node, struct pod, node);
 		char path[PATH_BYTES];
 
-		if (!pod->spec || !sandbox_ready(pod) || pod_ended(pod))
+		if (!pod->spec || !pod->sandbox.made || pod_ended(pod))
 			continue;
 		for (size_t i = 0; i < pod->spec->n_volumes; i++) {
 			struct err e = { 0 };
@@ -214,7 +214,7 @@ static bool any_dirty(const struct volumes *vs)
 	list_for_each(node, &vs->pods->list) {
 		const struct pod *pod = list_entry(node, struct pod, node);
 
-		if (!pod->spec || !sandbox_ready(pod) || pod_ended(pod))
+		if (!pod->spec || !pod->sandbox.made || pod_ended(pod))
 			continue;
 		for (size_t i = 0; i < ARRAY_SIZE(pod->volumes_dirty); i++)
 			if (pod->volumes_dirty[i])
@@ -229,7 +229,7 @@ static void move_dirty(const struct volumes *vs, bool back)
 	list_for_each(node, &vs->pods->list) {
 		struct pod *pod = list_entry(node, struct pod, node);
 
-		if (!pod->spec || !sandbox_ready(pod))
+		if (!pod->spec || !pod->sandbox.made)
 			continue;
 		for (size_t i = 0; i < ARRAY_SIZE(pod->volumes_dirty); i++) {
 			if (back)
@@ -306,7 +306,7 @@ static struct volumes *volumes_of(struct pods *pods)
 void volumes_changed(struct pod *pod, size_t n)
 {
 	pod->volumes_dirty[n / 64] |= UINT64_C(1) << n % 64;
-	if (pod->state == POD_CREATED && !sandbox_ready(pod))
+	if (pod->state == POD_CREATED && !pod->sandbox.made)
 		sandbox_start(pod);
 	else
 		volumes_ready(pod);

@@ -210,14 +210,15 @@ class SharedProcesses(Isolation):
     def test_its_end_is_the_members_and_a_new_one_comes(self):
         guest = self.start([pod("p", container("c", "exec sleep 1000"), restartPolicy="Always",
                                 shareProcessNamespace=True, terminationGracePeriodSeconds=0)],
-                           machine={**STAY, "restart": {"backoffBaseMs": 20}})
+                           machine={**STAY, "restart": {"backoffBaseMs": 100000,
+                                                        "backoffMaxMs": 100000}})
         guest.wait_event("MEMBER_STARTED", pod="p", member="c")
         first = self.pause()
         os.kill(first, signal.SIGKILL)
         end = guest.wait_event("MEMBER_EXITED", pod="p", member="c")
         self.assertEqual(end["data"]["exitCode"], 137)
         guest.wait_console("its pid namespace ended")
-        guest.wait_event("MEMBER_STARTED", pod="p", member="c", attempt=1)
+        guest.wait_event("MEMBER_STARTED", pod="p", member="c", attempt=1, timeout=10)
         self.assertNotIn(self.pause(), (first, None))
         descriptors = len(os.listdir(f"/proc/{guest.pid}/fd"))
         guest.command("pod-delete", name="p")

@@ -394,23 +394,42 @@ class HostPorts(Network):
 
     def helper_that_breaks(self, condition):
         """podinit-nft that fails while /tmp/broken is there and the condition holds."""
+        return self.helper_with(f"if [ -e /tmp/broken ] && {condition}; then\n"
+                                "echo broken for the test; exit 1; fi", MACHINE)
+
+    def helper_with(self, prelude, machine):
+        """podinit-nft that does something before; /tmp/broken is there at first."""
         folder = tempfile.mkdtemp(prefix="podinit-nft-")
         self.addCleanup(shutil.rmtree, folder)
         script = os.path.join(folder, "script")
         with open(script, "w", encoding="ascii") as text:
-            text.write("#!/bin/busybox sh\n"
-                       f"if [ -e /tmp/broken ] && {condition}; then\n"
-                       "echo broken for the test; exit 1; fi\n"
+            text.write(f"#!/bin/busybox sh\n{prelude}\n"
                        'exec /sbin/podinit-nft.real "$@"\n')
         os.chmod(script, 0o755)
         real = os.path.realpath(NFT)
-        guest = self.start(machine=MACHINE, nft=False, binds=[
+        guest = self.start(machine=machine, nft=False, binds=[
             (script, "/sbin/podinit-nft"), (real, "/sbin/podinit-nft.real"),
             ("/bin/busybox", "/bin/busybox"),
             *((os.path.realpath(p), p) for p in paths.shared_objects(NFT))])
         with open(guest.path("/tmp/broken"), "w", encoding="ascii"):
             pass
         return guest
+
+    def test_nobody_starts_before_the_masquerade(self):
+        """What left earlier would be lost, and its connection with it."""
+        for end in ("", "; exit 1"):
+            with self.subTest(end=end):
+                guest = self.helper_with(
+                    "while [ -e /tmp/broken ]; do /bin/busybox sleep 0.02; done" + end,
+                    {**MACHINE, "network": {"uplink": {
+                        "mode": "static", "match": {"name": "none"}, "timeoutMs": 0,
+                        "addresses": ["192.0.2.9/24"]}}})
+                guest.command("pod-create", manifest=self.sleeper("a"))
+                guest.wait_until(lambda: "pv0" in self.links(), "the interface", every=0.02)
+                self.create(self.sleeper("b", hostNetwork=True))
+                self.assertEqual(guest.status("a")["phase"], "Pending")
+                os.unlink(guest.path("/tmp/broken"))
+                guest.wait_event("MEMBER_STARTED", pod="a")
 
     def test_a_helper_that_works_again(self):
         guest = self.helper_that_breaks("true")

@@ -189,8 +189,6 @@ static const struct row rows[] = {
 	  "/spec/shareProcessNamespace", "not both" },
 	{ S("'hostPID':'false'"), DIAG_TYPE, "/spec/hostPID", "a boolean" },
 	{ S("'hostUsers':false"), DIAG_UNSUPPORTED, "/spec/hostUsers", "hostUsers" },
-	{ S("'shareProcessNamespace':true"), DIAG_UNSUPPORTED,
-	  "/spec/shareProcessNamespace", "shareProcessNamespace" },
 	{ S("'dnsPolicy':'None'"), DIAG_MISSING, "/spec/dnsPolicy", "nameservers" },
 	{ S("'dnsPolicy':'Noone'"), DIAG_VALUE, "/spec/dnsPolicy", "must be" },
 	{ S("'dnsConfig':{'nameservers':['x']}"), DIAG_VALUE,

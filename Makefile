@@ -208,6 +208,7 @@ SRC_pod := \
 	pod/sysctls.c \
 	pod/status.c \
 	pod/status_json.c \
+	pod/status_lists.c \
 	pod/volume_files.c \
 	pod/volumes.c \
 	pod/watch.c \

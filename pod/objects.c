@@ -5,10 +5,10 @@
 #include "pod/objects.h"
 
 #include <errno.h>
-#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "pod/json_put.h"
 #include "pod/pod.h"
 #include "pod/volumes.h"
 
@@ -228,16 +228,13 @@ static struct json_object *object_json(const struct pods *pods,
 		json_object_put(users);
 		return NULL;
 	}
-	json_object_object_add(obj, "kind",
-			       json_object_new_string(object_kind_name(spec->kind)));
-	json_object_object_add(obj, "namespace", json_object_new_string(spec->namespace));
-	json_object_object_add(obj, "name", json_object_new_string(spec->name));
-	json_object_object_add(obj, "immutable",
-			       json_object_new_boolean(spec->immutable));
-	json_object_object_add(obj, "bytes",
-			       json_object_new_int64((int64_t)spec->data_bytes));
-	json_object_object_add(obj, "keys", keys);
-	json_object_object_add(obj, "usedBy", users);
+	put_string(obj, "kind", object_kind_name(spec->kind));
+	put_string(obj, "namespace", spec->namespace);
+	put_string(obj, "name", spec->name);
+	put_bool(obj, "immutable", spec->immutable);
+	put_int(obj, "bytes", (int64_t)spec->data_bytes);
+	put(obj, "keys", keys);
+	put(obj, "usedBy", users);
 	return obj;
 }
 

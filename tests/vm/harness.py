@@ -116,9 +116,21 @@ class VM(Guest):
         self._lock.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 
+    def qemu_says(self):
+        """How QEMU is, and its own words: an empty console does not tell."""
+        if not self.qemu:
+            return "not started"
+        status = self.qemu.process.poll()
+        state = "runs" if status is None else f"ended with {status}"
+        try:
+            return f"{state}; {self.qemu.errors() or 'said nothing'}"
+        except OSError:
+            return state
+
     def describe(self):
         lines = self.console.lines[-CONSOLE_SHOWN:]
-        return "\n".join(["console:"] + ["  | " + line for line in lines] +
+        return "\n".join([f"QEMU: {self.qemu_says()}", "console:"] +
+                         ["  | " + line for line in lines] +
                          ["events: " + json.dumps(event) for event in self.events[-20:]])
 
 

@@ -61,6 +61,24 @@ static int mend_all(const struct net_plan *plan, unsigned int which,
 	return r;
 }
 
+/* Somebody gave the machine's end another name: it gets its own back. What is not that,
+ * or cannot be done, is for the rest to find. */
+static void give_name_back(const struct net_if *i, struct nl *machine, struct nl *pod)
+{
+	struct link_info inside, host;
+	struct nl_batch *b;
+
+	if (i->kind != NET_VETH || nl_index(machine, i->host_name) != -ENODEV ||
+	    link_get(pod, 0, i->name, &inside) < 0 || inside.parent <= 0 ||
+	    link_get(machine, inside.parent, NULL, &host) < 0 ||
+	    host.parent != inside.index || nl_batch_new(machine, &b) < 0)
+		return;
+	link_set_down(b, host.index, host.name);
+	link_set_name(b, host.index, host.name, i->host_name);
+	(void)nl_batch_send(b, NULL); /* mend() sets it up, or says what is wrong */
+	nl_batch_free(b);
+}
+
 int net_plan_repair(const struct net_plan *plan, const struct net_machine *m,
 		    struct nl *machine, struct nl *pod, int netns_fd, struct err *e)
 {
@@ -71,6 +89,8 @@ int net_plan_repair(const struct net_plan *plan, const struct net_machine *m,
 		r = net_machine_apply(m, e);
 	if (r < 0)
 		return r;
+	for (size_t n = 0; n < plan->n_ifs; n++)
+		give_name_back(&plan->ifs[n], machine, pod);
 	for (size_t n = 0; n < plan->n_ifs; n++)
 		if (plan_if_there(plan, n, machine, pod))
 			there |= 1U << n;

@@ -162,6 +162,7 @@ static void on_port(struct network_watch *w, struct pod *pod, size_t n,
 {
 	struct pod_watch *pw = &pod->net.watch;
 
+	pw->port[n] = ev->what == MONITOR_LINK ? ev->index : 0;
 	if (ev->what == MONITOR_LINK_GONE || pw->wrong)
 		doubt(w, pod, DOUBT_LOOK);
 	else
@@ -170,6 +171,23 @@ static void on_port(struct network_watch *w, struct pod *pod, size_t n,
 		doubt(w, pod, DOUBT_LOOK);
 	if (ev->master)
 		pw->master[n] = ev->master;
+}
+
+/* A link that is nobody's by its name: perhaps one of ours under a new name. Only links
+ * of others come here, so that a walk over all pods is no burden. */
+static void on_stranger(struct network_watch *w, const struct monitor_event *ev)
+{
+	list_for_each(node, &w->net->pods->list) {
+		struct pod *pod = list_entry(node, struct pod, node);
+
+		for (size_t n = 0; pod->net.plan && n < pod->net.plan->n_ifs; n++)
+			if (pod->net.watch.port[n] == ev->index) {
+				if (ev->what == MONITOR_LINK_GONE)
+					pod->net.watch.port[n] = 0;
+				doubt(w, pod, DOUBT_LOOK);
+				return;
+			}
+	}
 }
 
 static void on_bridge(struct network_watch *w, const struct monitor_event *ev)
@@ -214,6 +232,8 @@ static void on_machine_event(struct network_watch *w, const struct monitor_event
 		pod = pod_of_port(w, ev->name, &n);
 		if (pod)
 			on_port(w, pod, n, ev);
+		else
+			on_stranger(w, ev);
 	} else if ((ev->what == MONITOR_ADDR_GONE || ev->what == MONITOR_ADDR) &&
 		   w->bridge_index && ev->index == w->bridge_index) {
 		on_gateway(w, ev);

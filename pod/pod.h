@@ -130,6 +130,7 @@ struct pod_watch {
 	struct list node;        /* in its list of suspects */
 	unsigned int well;       /* links that were seen well since it was made */
 	unsigned int doubts;     /* why; 0 = it is in no list */
+	int port[NET_IFS_MAX];   /* index of each port as last heard, 0 = never */
 	int master[NET_IFS_MAX]; /* index of each port's bridge as last heard, 0 = never
 				  */
 	const char *wrong;      /* static reason, NULL = as planned: NetworkReady False */

@@ -50,6 +50,8 @@ class Told(Watch):
         (True, "ip link set lo down", "InterfaceDown", "lo is down", "ip link set lo up"),
         (False, "ip link set pv0 nomaster", "InterfaceDown", "pv0 is no port of pod0",
          "ip link set pv0 master pod0"),
+        (False, "ip link set pv0 down name zz0", "InterfaceMissing", "pv0 is gone",
+         "ip link set zz0 name pv0 up"),
         (False, "ip link set pod0 down", "InterfaceDown", "pod0 is down",
          "ip link set pod0 up; ip addr add fd9c:70d1:8f2e::1/64 dev pod0 nodad"),
         (False, "ip addr del 10.88.0.1/16 dev pod0", "AddressMissing",
@@ -139,6 +141,7 @@ class Repaired(Watch):
                 (True, "ip link del eth0", "InterfaceMissing"),
                 (False, "ip link set pv0 nomaster", "InterfaceDown"),
                 (False, "ip link del pv0", "InterfaceMissing"),
+                (False, "ip link set pv0 down name zz0", "InterfaceMissing"),
                 (False, "ip addr flush dev pod0 scope global", "AddressMissing"),
                 # The child may look at it when the machine's side is there again.
                 (False, "ip link del pod0", None)):

@@ -17,9 +17,11 @@ const char *net_check_interface(const char *s)
 
 	if (n == 0 || n >= IFNAMSIZ || !strcmp(s, ".") || !strcmp(s, ".."))
 		return rule;
-	/* Folders of /proc/sys/net that stand for all of them (__devinet_sysctl_register). */
+	/* Folders of /proc/sys/net that stand for all of them
+	 * (__devinet_sysctl_register). */
 	if (!strcmp(s, "all") || !strcmp(s, "default"))
-		return "another name than \"all\" and \"default\", which the kernel keeps";
+		return "another name than \"all\" and \"default\", which the kernel "
+		       "keeps";
 	for (; *s; s++)
 		if (*s <= ' ' || *s > '~' || *s == '/' || *s == ':' || *s == '%')
 			return rule;

@@ -205,12 +205,17 @@ class Dhcp(Uplink):
                          ("ready", 1400, 120))
         guest.wait_log("p", "c", "nameserver 192.0.2.53")
         guest.wait_log("p", "c", "search a.example b.example")
-        self.assertEqual(self.resolv_conf(),
-                         "nameserver 192.0.2.53\nsearch a.example b.example\n")
+        self.assert_resolv_conf("nameserver 192.0.2.53\nsearch a.example b.example\n")
 
-    def resolv_conf(self):
-        with open(self.guest.path("/run/podinit/resolv.conf"), encoding="ascii") as text:
-            return text.read()
+    def assert_resolv_conf(self, text):
+        """It is written a moment after the uplink is told to be ready."""
+        def same():
+            try:
+                with open(self.guest.path("/run/podinit/resolv.conf"), encoding="ascii") as file:
+                    return file.read() == text
+            except FileNotFoundError:
+                return False
+        self.guest.wait_until(same, f"resolv.conf that says {text!r}", WAIT_S, every=0.02)
 
     def leased(self):
         guest, enter = self.begin(machine=machine({"mode": "dhcp"}))
@@ -276,16 +281,16 @@ class Dhcp(Uplink):
     def test_servers_go_with_their_lease(self):
         guest = self.leased()
         servers = "nameserver 192.0.2.53\nsearch a.example b.example\n"
-        self.assertEqual(self.resolv_conf(), servers)
+        self.assert_resolv_conf(servers)
         self.say(event="renew", ip="192.0.2.60", mask="24", lease="120", router="192.0.2.1")
         guest.wait_until(lambda: "192.0.2.60/24" in self.uplink()["addresses"], "it", WAIT_S,
                          every=0.02)
-        self.assertEqual(self.resolv_conf(), "")
+        self.assert_resolv_conf("")
         # It is filled again by the next one that has some.
         self.say(event="renew", ip="192.0.2.60", mask="24", lease="120", router="192.0.2.1",
                  dns="192.0.2.54")
         guest.wait_until(lambda: self.uplink()["servers"], "a server", WAIT_S, every=0.02)
-        self.assertEqual(self.resolv_conf(), "nameserver 192.0.2.54\n")
+        self.assert_resolv_conf("nameserver 192.0.2.54\n")
         self.assertEqual(os.readlink(guest.path("/etc/resolv.conf")),
                          "/run/podinit/resolv.conf")
 

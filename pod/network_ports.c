@@ -190,8 +190,8 @@ static void settle(struct network *net, bool ok)
 	list_for_each_safe(node, &net->pods->list) {
 		struct pod *pod = list_entry(node, struct pod, node);
 
-		if (first ? pod->net.made :
-			    pod->net.rules_settled && (ok || pod_ended(pod)))
+		if ((first && pod->net.made) ||
+		    (pod->net.rules_settled && (ok || pod_ended(pod))))
 			pod_advance(pod);
 	}
 }

@@ -431,6 +431,17 @@ class HostPorts(Network):
                 os.unlink(guest.path("/tmp/broken"))
                 guest.wait_event("MEMBER_STARTED", pod="a")
 
+    def test_a_pod_that_ends_during_a_first_run_that_fails_is_removed(self):
+        guest = self.helper_with(
+            "while [ -e /tmp/broken ]; do /bin/busybox sleep 0.02; done; exit 1", MACHINE)
+        guest.command("pod-create", manifest=self.web("web", 8080))
+        guest.wait_until(lambda: "pv0" in self.links(), "the interface", every=0.02)
+        self.create(self.sleeper("b", hostNetwork=True))
+        guest.command("pod-delete", name="web", graceSeconds=0)
+        guest.wait_until(lambda: guest.status("web")["phase"] == "Failed", "the end", every=0.02)
+        os.unlink(guest.path("/tmp/broken"))
+        guest.wait_event("POD_DELETED", pod="web")
+
     def test_a_helper_that_works_again(self):
         guest = self.helper_that_breaks("true")
         guest.command("pod-create", manifest=self.web("web", 8080))
